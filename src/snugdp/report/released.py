@@ -18,7 +18,7 @@ from snugdp.queries.description.result import Description
 from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.histogram import HistogramCounts
 from snugdp.queries.table import ABOUT_POPULATION, StatisticsTable
-from snugdp.report import scores
+from snugdp.report import effects, scores
 from snugdp.report.curves import bar, interval
 from snugdp.report.words import apart, near, number
 from snugdp.tables.schema.contrasts import no_level
@@ -70,7 +70,15 @@ def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[
     held_out = () if beside is None else (_scores(beside, "Scores on rows that were held out of the fit"),)
     if getattr(model, "inference", False):
         return (*held_out, _estimates(model))
-    return (*held_out, *_coefficients(model, expected or {}))
+    return (*held_out, *_curves(model), *_coefficients(model, expected or {}))
+
+
+def _curves(model: Any) -> tuple[ReportTable, ...]:
+    """Those of an additive model of numbers or of two classes."""
+    if not hasattr(model, "curves") or len(getattr(model, "classes_", ())) > 2:
+        return ()
+    drawn = effects.plots_of(model.curves(), MAX_ITEMS)
+    return (ReportTable("Curves", (), effects.NOTE, plots=drawn),) if drawn else ()
 
 
 def _estimates(model: Any) -> ReportTable:

@@ -457,6 +457,43 @@ def bounds(
         file.write_text(json.dumps([asdict(each) for each in found], indent=1))
 
 
+def additive(
+    *,
+    data: Annotated[
+        str, typer.Option(help='A folder of NAME.csv.gz or NAME.csv with the target last, or "synthetic".')
+    ] = "synthetic",
+    datasets: Datasets = None,
+    epsilons: Epsilons = "0.5,1,4",
+    delta: Delta = 1e-6,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table.")] = 10_000,
+    splits: Annotated[int, typer.Option(min=1, help="Splits of each table.")] = 2,
+) -> None:
+    """Additive models beside lines and DP-EBM: R squared on rows that were held out.
+
+    Example: snugdp bench additive --datasets waves --epsilons 1 --splits 1
+    """
+    from snugdp_studies.bench.additive import MISSING, NOTE, PEER, CurveSetting, contenders, names, run
+
+    console = Console()
+    with in_plain_words():
+        known = names(data)
+        chosen = _asked(datasets) or known
+        if unknown := [name for name in chosen if name not in known]:
+            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
+        budgets = numbers(epsilons)
+        work = run(CurveSetting(data, chosen, budgets, delta, rows, splits))
+        found = list(watched(console, "Fitting", work, len(chosen) * len(budgets)))
+    heads = (f"R squared, delta {delta:g}", "rows", "columns", "epsilon", *contenders())
+    told = (
+        (one.table, f"{one.rows:,}", str(one.columns), f"{one.epsilon:g}", *(f"{r:.3f}" for r in one.scores.values()))
+        for one in found
+    )
+    console.print(table(heads, told))
+    say(console, NOTE.format(splits=splits))
+    if PEER not in contenders():
+        say(console, MISSING)
+
+
 def _bounds_row(found: Comparison) -> tuple[str, ...]:
     scores = (f"{found.middle(name):.4f} ({found.worst(name):.4f})" for name in ("public", "private"))
     lost = "" if found.loss is None else f"{found.loss:+.1%}"
@@ -551,6 +588,7 @@ def _summary(console: Console, cells: list[Cell]) -> None:
 
 
 for command in (
+    additive,
     bounds,
     classification,
     gram,
