@@ -45,7 +45,7 @@ def test_a_curve_is_found_where_a_line_sees_little() -> None:
     assert error(line) > 0.2
     ages = curve.curves()["age"]
     assert ages.knots == Spline(0, 10).knots
-    assert np.abs(ages([1.5, 4.7]) - ages([1.5, 4.7]).mean() - [1, -1]).max() < 0.3
+    assert np.abs(ages.at([1.5, 4.7]) - ages.at([1.5, 4.7]).mean() - [1, -1]).max() < 0.3
 
 
 def test_bounds_are_found_and_knots_are_where_rows_are() -> None:
@@ -70,7 +70,7 @@ def test_labels_have_curves_too() -> None:
 
     assert model.classes_.tolist() == ["no", "yes"]
     assert loss(model) < 0.5 < loss(line)
-    assert model.curves()["age"]([1.5])[0] > model.curves()["age"]([4.7])[0] + 2
+    assert model.curves()["age"].at([1.5])[0] > model.curves()["age"].at([4.7])[0] + 2
 
 
 def test_more_than_two_classes_have_curves_each() -> None:
@@ -79,7 +79,7 @@ def test_more_than_two_classes_have_curves_each() -> None:
     assert np.mean(model.predict(three) == three["y"].to_numpy()) > 0.8
     with pytest.raises(ValueError, match="label must be one of"):
         model.curves()
-    assert model.curves("1")["age"]([5.0])[0] > model.curves("1")["age"]([0.5])[0]
+    assert model.curves("1")["age"].at([5.0])[0] > model.curves("1")["age"].at([0.5])[0]
 
 
 def test_a_linear_column_stays_a_line() -> None:
@@ -113,7 +113,7 @@ def test_a_missing_cell_has_an_effect_of_its_own_unless_told_otherwise() -> None
     assert "age is missing" in model.coef_names_
     curve = model.curves()["age"]
     assert curve.missing is not None
-    assert curve([np.nan])[0] == curve.missing > curve([1.5])[0]
+    assert curve.at([np.nan])[0] == curve.missing > curve.at([1.5])[0]
     declared = Schema(dict(PUBLIC.columns), target="y", missing={"age": "drop"})
     assert "age is missing" not in AdditiveRegressor(schema=declared, noise=Simulation(1)).fit(moved).coef_names_
     plain = AdditiveRegressor(schema=PUBLIC, missing="centre", noise=Simulation(1)).fit(moved)
@@ -176,7 +176,7 @@ def test_a_row_changes_no_other_row() -> None:
 
 def test_curves_are_functions_of_the_place_alone() -> None:
     curve = EffectCurve("age", (0.0, 1.0, 2.0), np.array([1.0, -1.0, 0.0]), 5.0)
-    np.testing.assert_array_equal(curve([-9, 0.5, 9, np.nan]), [1.0, 0.0, 0.0, 5.0])
+    np.testing.assert_array_equal(curve.at([-9, 0.5, 9, np.nan]), [1.0, 0.0, 0.0, 5.0])
     falling = curve.monotone(increasing=False)
     assert (np.diff(falling.values) <= 0).all()
     assert falling.values.sum() == pytest.approx(curve.values.sum())
@@ -187,4 +187,4 @@ def test_predictions_are_the_sum_of_the_curves() -> None:
     model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(TABLE)
     curve = model.curves()["age"]
     oslo = pl.DataFrame({"age": [2.0, 7.0, 11.0], "city": ["Oslo"] * 3})
-    np.testing.assert_allclose(np.diff(model.predict(oslo)), np.diff(curve(oslo["age"])), atol=1e-9)
+    np.testing.assert_allclose(np.diff(model.predict(oslo)), np.diff(curve.at(oslo["age"])), atol=1e-9)

@@ -34,7 +34,7 @@ class EffectCurve:
     Examples
     --------
     >>> curve = EffectCurve("age", (0.0, 50.0, 100.0), np.array([-1.0, 0.5, 0.5]))
-    >>> curve([25, 100, 1000]).tolist()
+    >>> curve.at([25, 100, 1000]).tolist()
     [-0.25, 0.5, 0.5]
     >>> EffectCurve("age", (0.0, 1.0, 2.0), np.array([0.0, -1.0, 1.0])).monotone().values.tolist()
     [-0.5, -0.5, 1.0]
@@ -45,7 +45,7 @@ class EffectCurve:
     values: Floats
     missing: float | None = None
 
-    def __call__(self, x: ArrayLike) -> Floats:
+    def at(self, x: ArrayLike) -> Floats:
         """The effect at these values of the column; that of a missing one, if it has one, for what is no number."""
         given = np.asarray(x, dtype=np.float64)
         gap = np.nan if self.missing is None else self.missing
