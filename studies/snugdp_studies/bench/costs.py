@@ -222,8 +222,8 @@ def write_history(where: Path, entries: int) -> None:
             state.read(records.Row._make(row))
         while state.seq < entries:
             charge = requests.charge(Cost(epsilon="0.001"), "Mean of age", None, "")
-            fields = state.summary() if state.due else state.charged(charge)
-            drafted = state.draft("checkpoint" if state.due else "charge", fields, stamp)
+            due = state.due
+            drafted = state.draft("checkpoint", state.summary(), stamp) if due else state.charged(charge, stamp)
             state.take(drafted)
             rows.append(drafted.record.row())
             if len(rows) == _TOGETHER or state.seq == entries:
