@@ -5,9 +5,9 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ def stamp() -> dict[str, str]:
     """When and by what a record is made. Information only: order is by number, never by a clock."""
     from snugdp import __version__
 
-    return {"time": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), "software": f"snugdp {__version__}"}
+    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "software": f"snugdp {__version__}"}
 
 
 @lru_cache(maxsize=1)
