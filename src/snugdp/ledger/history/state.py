@@ -312,11 +312,9 @@ class State:
         """What is written must be read again as it was meant, or nobody could open the ledger any more."""
         if not charge.key or not (charge.within is None or type(charge.within) is int):
             raise ValueError("a charge has a key, and the number of a reservation or none")
-        for cost, written in ((charge.cost, fields["cost"]), (charge.announced, fields["announced"])):
-            if cost is not None and costs.cost_from_json(written, self.born.neighbours) != cost:
-                raise ValueError("this cost cannot be written down as it is")
-            if charge.announced is charge.cost:
-                break
+        costs.cost_from_json(fields["cost"], self.born.neighbours)  # one text has one meaning, if it has any
+        if charge.announced is not None and charge.announced is not charge.cost:
+            costs.cost_from_json(fields["announced"], self.born.neighbours)
 
     def complete(self, charge: Charge) -> Charge:
         """The charge with an epsilon and a delta, where it needs them and has none."""
@@ -599,6 +597,8 @@ class State:
                 raise ValueError("a ledger that adds up needs the epsilon and the delta of every release")
             return
         self.born.neighbours.require(charge.announced.neighbours)
+        if charge.announced is charge.cost and is_pure(charge.cost) and charge.cost.delta < 1:
+            return
         if not is_pure(charge.announced):
             raise ValueError("an epsilon and a delta are announced, and no other part")
         if not satisfies(charge.cost, charge.announced):
