@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import stat
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ from snugdp.ledger.errors import (
 )
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.history.records import Row
+from snugdp.ledger.history.state import State
+from snugdp.ledger.stores.sqlite import SQLiteStore
 from tests.ledger.conftest import BUDGET, TENTH, Where, another_user, made
 from tests.ledger.faults import failing, in_child, in_threads
 
@@ -647,6 +650,53 @@ def test_an_interrupted_charge_is_undone(
     assert ledger.spent == Cost()
     ledger.charge(TENTH, "x")
     assert ledger.verify().spent == TENTH
+
+
+@pytest.mark.parametrize("stopped", ["SQLiteStore._commit", "State.take", "Handle._advance"])
+def test_what_was_committed_counts_wherever_it_stops_after_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    """Nobody else has written meanwhile, and yet memory is not what is on the disk: it is read again."""
+    ledger = Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET)
+    ledger.charge(TENTH, "before")
+    where, name = stopped.split(".")
+    kind = {"State": State, "Handle": Handle, "SQLiteStore": SQLiteStore}[where]
+    plain, calls = getattr(kind, name), list[None]()
+
+    def interrupted(self: object, *given: object) -> None:
+        calls.append(None)
+        if name == "_advance" and len(calls) == 1:  # of the anchors that are behind, before anything is charged
+            return plain(self, *given)  # type: ignore[no-any-return]
+        if name == "_commit":
+            plain(self, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(TENTH, "stopped")
+    monkeypatch.undo()
+    ledger.charge(TENTH, "after")
+    assert ledger.spent == ledger.verify().spent == Cost(epsilon="0.3")
+
+
+def test_a_charge_that_nobody_could_read_again_is_refused_before_it_is_written(ledger: Ledger) -> None:
+    """An announced amount that is longer than history takes would stop the ledger for good."""
+    long = Fraction(1, 10) + Fraction(1, 3**900)
+    with pytest.raises(ValueError, match="too long"):
+        ledger.charge(TENTH, "x", announced=Cost(epsilon=long, delta="1e-9"))
+    ledger.charge(TENTH, "x")
+    assert ledger.verify().spent == TENTH
+
+
+def test_others_are_read_although_looks_in_between_wrote_nothing(tmp_path: Path) -> None:
+    """What nobody else has changed is not read again; what somebody has is, each time."""
+    with Ledger.open(tmp_path / "l", dataset="p", budget=BUDGET) as one, Ledger.open(tmp_path / "l") as other:
+        for number in range(1, 5):
+            one.charge(TENTH, "one")
+            assert other.spent == other.spent == one.spent == Cost(epsilon=Fraction(2 * number - 1, 10))
+            other.charge(TENTH, "other")
+            assert one.spent == one.spent == other.spent == Cost(epsilon=Fraction(2 * number, 10))
+        assert one.verify().spent == Cost(epsilon="0.8")
 
 
 def test_a_ledger_that_could_not_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

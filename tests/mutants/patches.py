@@ -51,6 +51,7 @@ TOPICS = (
     "scores",
     "population",
     "parts",
+    "memory",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

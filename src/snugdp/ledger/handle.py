@@ -53,6 +53,7 @@ class Handle:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = self._busy = self._torn = False
+        self._current = False  # whether memory holds all that this process has seen or written
         self._archive: History | None = None
         self._seen = (-1, "")  # the newest record that was ever seen here
         _OPEN.add(self)
@@ -73,22 +74,32 @@ class Handle:
                     self._passed(_checkpoint)  # a record of its own, and then again
 
     def _passed(self, decide: Callable[[State, Transaction], tuple[Result, New | None]]) -> Result:
-        with contextlib.ExitStack() as held:
+        anchors: list[OpenAnchor] = []
+        try:
             with self.store.transaction() as rows:  # 2
                 self._catch_up(rows)  # 3
-                with _connected(rows):
-                    anchors = self._check_anchors(held)  # 4
-                result, new = decide(self.state, rows)  # 5
-                if new is not None:
-                    with _connected(rows):
+                try:
+                    self._check_anchors(anchors)  # 4
+                    result, new = decide(self.state, rows)  # 5
+                    if new is not None:
                         self._hold(anchors)
+                except TamperedLedgerError:
+                    rows.row(0)  # raises if the connection is gone, and its lock with it: that is no forgery
+                    raise
+                if new is not None:
                     self._append(rows, new)  # 6
             # 7: the transaction was committed and is durable
             if new is not None:
-                with self._folding():
-                    self.state.take(new.judged)
+                self._torn = True  # until it is folded in: if anything stops it in between, it is read again
+                self.state.take(new.judged)
+                self._torn = False
+                self._seen = (self.state.seq, self.state.head)
                 self._advance(anchors, "What was charged stands; nothing was drawn since")  # 8
+            self._current = True
             return result
+        finally:
+            for anchor in anchors:
+                anchor.close()
 
     def adopt(self, by: str, reason: str, lost: Callable[[State], Charge | None]) -> None:
         """Say that this copy is the ledger from now on: in its history first, then in every anchor.
@@ -128,7 +139,7 @@ class Handle:
             raise ValueError(f"there is nothing to adopt: {store.address} is whole, and where it was. Open it")
         self._write(rows, lambda: self._adopted(by, reason, lost))
         if charge is not None:
-            self._write(rows, lambda: state.draft("charge", state.charged(charge), records.stamp()))
+            self._write(rows, lambda: state.charged(charge, records.stamp()))
 
     def _write(self, rows: Transaction, draft: Callable[[], Judged]) -> None:
         """Append one of several records of a transaction, after the checkpoint where one is due."""
@@ -164,6 +175,10 @@ class Handle:
 
     def _catch_up(self, rows: Transaction, from_first: bool = False) -> None:
         """Check what others have written since, and that the newest record that was seen is still there."""
+        current, self._current = self._current, False
+        if current and rows.unchanged and not from_first:
+            self._archive_of(self.state).within(rows, self.state.checkpoint)
+            return
         if from_first:
             self.state, self._archive = State(), None
         elif self._torn or self.state.genesis is None:
@@ -174,14 +189,15 @@ class Handle:
             last = next(news, None)
             if last is None or (last.seq, last.hash) != (state.seq, state.head) or _changed(last):
                 raise self._rewritten()
-        with self._folding():
-            for row in news:
-                state.read(row)
-            self._archive_of(state).within(rows, state.checkpoint)
-            seen, head = self._seen
-            if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
-                raise self._rewritten()
-            self._seen = (state.seq, state.head)
+        self._torn = True
+        for row in news:
+            state.read(row)
+        self._archive_of(state).within(rows, state.checkpoint)
+        seen, head = self._seen
+        if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
+            raise self._rewritten()
+        self._seen = (state.seq, state.head)
+        self._torn = False
 
     def _start(self, rows: Transaction) -> None:
         """From the newest checkpoint that every anchor has seen, or from the first record."""
@@ -207,23 +223,17 @@ class Handle:
     def _rewritten(self) -> TamperedLedgerError:
         return TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
 
-    @contextlib.contextmanager
-    def _folding(self) -> Iterator[None]:
-        """The state changes. If anything stops it in between, it is half done, and read again before it is used."""
-        self._torn = True
-        yield
-        self._torn = False
-
-    def _check_anchors(self, held: contextlib.ExitStack) -> list[OpenAnchor]:
+    def _check_anchors(self, opened: list[OpenAnchor]) -> None:
+        """Open them, into this list: whoever gave it closes them."""
         if self._anchors is None:
             self._anchors = recognise(self.store, self.state, self._network_allowed)
-        opened = [held.enter_context(anchor.open()) for anchor in self._anchors]
+        for anchor in self._anchors:
+            opened.append(anchor.open())
         for anchor, each in zip(self._anchors, opened, strict=True):
             if each.mark.id != self.state.born.id:
                 raise TamperedLedgerError(f"the anchor {anchor.place} belongs to another ledger")
             check_mark(self.state, each.mark, self.store.address)
         self._advance(opened, "Nothing was charged")  # one that cannot be written is no place to charge
-        return opened
 
     def _hold(self, anchors: list[OpenAnchor]) -> None:
         """Nobody moves them until this pass is over, and they can be moved: known before anything is charged."""
@@ -308,16 +318,6 @@ def _checkpoint(state: State, _: Transaction) -> tuple[None, New | None]:
 
 def _drafted_checkpoint(state: State) -> Judged:
     return state.draft("checkpoint", state.summary(), records.stamp())
-
-
-@contextlib.contextmanager
-def _connected(rows: Transaction) -> Iterator[None]:
-    """Who was cut off has lost the lock as well, and anchors may be ahead of what was read: that is no forgery."""
-    try:
-        yield
-    except TamperedLedgerError:
-        rows.row(0)  # raises if the connection is gone
-        raise
 
 
 def _changed(row: Row) -> bool:

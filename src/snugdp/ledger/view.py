@@ -104,7 +104,7 @@ class View(OpenLedger):
             if seq is not None:
                 known = state.charge_at(seq)
                 return (seq, charge.what if known is None else known.what, state.hash_at(seq) or ""), None
-            judged = state.draft("reserve" if charge.reserve else "charge", state.charged(charge), records.stamp())
+            judged = state.charged(charge, records.stamp())
             return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
         seq, what, mark = self._handle.within(decide)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 1000  # entries on a page; an export has all
 _POINTS = 60  # of a composed total that are computed for the drawing
 _DAYS = 4 * 86400  # seconds: a shorter time is shown with hours
+_MINUTES = 3 * 60  # seconds: a shorter time is shown with seconds
 _WIDE = Frame(640, 240, 56, 44, 14, 30, 17)
 
 
@@ -39,6 +40,7 @@ def page(ledger: Ledger) -> str:
             told=told,
             lines=[cells(entry, False) for entry in reversed(shown)],
             left_out=told.count - len(shown),
+            open=any(entry.state == "open" and entry.kind != "reserve" for entry in shown),
             burnt=_burn_down(told),
             percent=_percent(told),
             caps=isinstance(told.budget, Cost),
@@ -70,7 +72,8 @@ def _burn_down(told: Overview) -> Markup:
             points += [(time, points[-1][1]), (time, float(max(epsilon, Fraction(0))))]
     top = float(budget.epsilon)
     marks = (start, (start + end) / 2, end) if end > start else (start,)
-    when = Axis("", linear(start, end), marks, _date if end - start > _DAYS else _moment)
+    long = end - start
+    when = Axis("", linear(start, end), marks, _date if long > _DAYS else _moment if long > _MINUTES else _second)
     much = Axis("epsilon left", linear(0, top), (0, top / 4, top / 2, 3 * top / 4, top), lambda value: f"{value:.3g}")
     axes = Axes(when, much, _WIDE)
     area = [(start, 0.0), *points, (points[-1][0], 0.0)]
@@ -111,3 +114,7 @@ def _date(seconds: float) -> str:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b, %H:%M")
+
+
+def _second(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")

@@ -20,6 +20,7 @@ LONGEST = 600  # bits of an amount, numerator and denominator together: 180 digi
 GRID = 256  # a longer one is rounded up to a multiple of 2**-GRID
 MOST_ATOMS = 1000  # in one charge
 LONGEST_BRANCH = 6000  # bits; the amounts of an atom are never rounded
+_NAMES = frozenset({*PARTS, "atoms"})
 _NOTHING = dict.fromkeys(PARTS, Fraction(0))
 _WRITTEN = re.compile(r"(0|[1-9][0-9]{0,1999})(?:/([1-9][0-9]{0,1999}))?", re.ASCII)
 
@@ -71,12 +72,14 @@ def recorded(cost: Cost) -> Cost:
         for branch in (*atom.add, *atom.remove):
             if max(bits(branch.mu_squared), bits(branch.shift), bits(branch.weight)) > LONGEST_BRANCH:
                 raise ValueError("an amount in an atom is longer than a ledger writes down: round it up before")
-    return _made({name: short(getattr(cost, name)) for name in PARTS}, cost.atoms, cost.neighbours)
+    parts = {name: getattr(cost, name) for name in PARTS}
+    shorter = {name: less for name, value in parts.items() if value and (less := short(value)) is not value}
+    return cost if type(cost) is Cost and not shorter else _made(parts | shorter, cost.atoms, cost.neighbours)
 
 
 def cost_to_json(cost: Cost) -> Json:
     """Every part that is not 0; the relation is genesis' for all."""
-    parts: dict[str, Json] = {name: str(getattr(cost, name)) for name in PARTS if getattr(cost, name)}
+    parts: dict[str, Json] = {name: str(value) for name in PARTS if (value := getattr(cost, name))}
     if cost.atoms:
         parts["atoms"] = [[[_branch(b) for b in side] for side in (atom.add, atom.remove)] for atom in cost.atoms]
     return parts
@@ -96,24 +99,29 @@ def cost_told(cost: Cost) -> dict[str, Json]:
 
 def total_to_json(cost: Cost) -> Json:
     """A running total: its atoms are in the charges already, so only their number is written."""
-    parts: dict[str, Json] = {name: str(getattr(cost, name)) for name in PARTS if getattr(cost, name)}
-    return parts | ({"atoms": len(cost.atoms)} if cost.atoms else {})
+    parts: dict[str, Json] = {name: str(value) for name in PARTS if (value := getattr(cost, name))}
+    return parts | {"atoms": len(cost.atoms)} if cost.atoms else parts
 
 
 def cost_from_json(parts: Json, neighbours: Neighbours) -> Cost:
     """The cost that was written."""
-    if not isinstance(parts, dict) or not parts.keys() <= {*PARTS, "atoms"}:
+    if not isinstance(parts, dict) or not parts.keys() <= _NAMES:
         raise ValueError("a cost has parts " + ", ".join((*PARTS, "atoms")))
     values = {name: amount(text) for name, text in parts.items() if name != "atoms"}
-    atoms = tuple(
-        Atom(*(tuple(Branch(*(amount(x, LONGEST_BRANCH) for x in b)) for b in side) for side in atom))
-        for atom in parts.get("atoms", ())
-    )
-    if not all(values.values()) or (
-        "atoms" in parts and (not atoms or atoms != Cost(atoms=atoms, neighbours=neighbours).atoms)
-    ):
+    atoms = _atoms_from_json(parts["atoms"], neighbours) if "atoms" in parts else ()
+    if not all(values.values()):
         raise ValueError("a cost is written without zeros, its atoms in order")
     return _made(values, atoms, neighbours)
+
+
+def _atoms_from_json(written: Json, neighbours: Neighbours) -> tuple[Atom, ...]:
+    atoms = tuple(
+        Atom(*(tuple(Branch(*(amount(x, LONGEST_BRANCH) for x in b)) for b in side) for side in atom))
+        for atom in written
+    )
+    if not atoms or atoms != Cost(atoms=atoms, neighbours=neighbours).atoms:
+        raise ValueError("a cost is written without zeros, its atoms in order")
+    return atoms
 
 
 def _made(parts: Mapping[str, Fraction], atoms: tuple[Atom, ...], neighbours: Neighbours) -> Cost:
@@ -147,7 +155,9 @@ def added(total: Cost, cost: Cost) -> Cost:
     """The composed total, never longer than can be written down."""
     total.neighbours.require(cost.neighbours)
     parts = {name: getattr(total, name) for name in PARTS}
-    parts |= {name: short(parts[name] + more) for name in PARTS if (more := getattr(cost, name))}
+    for name, before in parts.items():
+        if more := getattr(cost, name):
+            parts[name] = short(before + more) if before else more
     atoms = (total + cost).atoms if total.atoms and cost.atoms else total.atoms or cost.atoms
     return _made(parts, atoms, total.neighbours)
 

@@ -17,7 +17,7 @@ from snugdp.ledger.composition.tally import Tally
 from snugdp.ledger.errors import KeyConflictError, TamperedLedgerError
 from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Row
-from snugdp.ledger.history.state import Charge, State
+from snugdp.ledger.history.state import Charge, Judged, State
 from snugdp.ledger.requests import genesis
 from snugdp.serial import costs
 from tests.ledger.faults import forged
@@ -35,7 +35,9 @@ class Book:
         self.write("genesis", wanted.fields("here", "a" * 32))
 
     def write(self, kind: str, fields: Any, body: str | None = None) -> int:
-        judged = self.state.draft(kind, fields, STAMP)
+        return self._add(self.state.draft(kind, fields, STAMP), body)
+
+    def _add(self, judged: Judged, body: str | None = None) -> int:
         self.state.take(judged)
         self.rows.append(judged.record.row(body))
         return judged.record.seq
@@ -47,7 +49,7 @@ class Book:
         return self._charge(Charge(f"k{len(self.rows)}", "x", "", cost, part, None, True))
 
     def _charge(self, charge: Charge) -> int:
-        return self.write("reserve" if charge.reserve else "charge", self.state.charged(charge))
+        return self._add(self.state.charged(charge, STAMP))
 
 
 def read(rows: list[Row]) -> State:

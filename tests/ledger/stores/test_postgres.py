@@ -321,6 +321,34 @@ def test_a_member_cannot_block_the_ledger_with_junk(alone: Where, ledger: Ledger
     assert ledger.verify().spent == Cost(epsilon="0.3")
 
 
+def test_who_only_looks_needs_no_right_to_write(alone: Where, ledger: Ledger) -> None:
+    """With USAGE and SELECT alone a ledger is shown and verified, and nothing can be added, by hand or otherwise."""
+    import psycopg
+
+    ledger.charge(TENTH, "a release")
+    with closing(as_owner(alone.address)) as base:
+        base.autocommit = True
+        role = f"reader_{uuid.uuid4().hex}"
+        base.execute(f"CREATE ROLE {role} LOGIN")
+        base.execute(f"GRANT USAGE ON SCHEMA snugdp TO {role}")
+        base.execute(f"GRANT SELECT ON snugdp.entry, snugdp.head TO {role}")
+        try:
+            with Ledger.open(option(alone, f"user={role}")) as own:
+                assert own.verify().spent == TENTH
+                assert "a release" in own.show(20)
+                with pytest.raises(LedgerWriteError, match="GRANT"):
+                    own.charge(TENTH, "another")
+            with psycopg.connect(option(alone, f"user={role}").partition("#")[0]) as theirs:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    theirs.execute("INSERT INTO snugdp.entry SELECT dataset, 2, record, body, hash FROM snugdp.entry")
+                theirs.rollback()
+        finally:
+            base.execute(f"DROP OWNED BY {role}")
+            base.execute(f"DROP ROLE {role}")
+    ledger.charge(TENTH, "another")
+    assert ledger.verify().spent == Cost(epsilon="0.2")
+
+
 def test_what_was_dropped_is_gone_at_once(alone: Where, ledger: Ledger) -> None:
     """PostgreSQL's own note that a table has rules stays until VACUUM."""
     ledger.charge(TENTH, "a release")

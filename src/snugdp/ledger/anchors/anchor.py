@@ -13,10 +13,16 @@ import re
 import struct
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from snugdp.ledger.errors import LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.history.records import digest
+
+try:
+    import fcntl
+except ImportError:  # no POSIX locks: refused when one is asked for
+    fcntl = None  # type: ignore[assignment]
 
 PATIENCE = 30.0  # seconds for which a lock is waited for
 CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -174,7 +180,6 @@ class OpenAnchor:
             with locked(handle, self._path, shared=True):
                 found = self._parsed()
         self.seen = found
-        self._held = contextlib.ExitStack()
         self._locked = False
 
     @property
@@ -192,11 +197,12 @@ class OpenAnchor:
         """Keep everybody else out until it is closed, and read it again. Raises where a charge would find out too late:
         an anchor that cannot be written, or that somebody does not let go.
         """
+        if self._locked:
+            return self.mark  # as it was read under the lock
         if self._refusal:
             raise LedgerWriteError(f"the anchor {self._path} could not be opened: {self._refusal}")
-        if not self._locked:
-            self._held.enter_context(locked(self.handle, self._path))
-            self._locked = True
+        wait_for_lock(self.handle, self._path)
+        self._locked = True
         return self.again()
 
     def advance(self, mark: Mark) -> None:
@@ -243,7 +249,8 @@ class OpenAnchor:
         """Let go of the file and of its lock."""
         self._anchor.seen = self.seen
         try:
-            self._held.close()
+            if self._locked:
+                _lock(self.handle, unlock=True)
         finally:
             os.close(self.handle)
 
@@ -262,6 +269,7 @@ def _newest(content: bytes) -> AnchorContent | None:
     return AnchorContent(content, first, 0) if first.seq >= second.seq else AnchorContent(content, second, 1)
 
 
+@lru_cache(maxsize=4)  # the same for every anchor of a ledger
 def _slot(mark: Mark) -> bytes:
     text = _text(mark)
     return f"{text} {digest(text)}\n".ljust(_SLOT).encode("ascii")
@@ -283,6 +291,17 @@ def _text(mark: Mark) -> str:
 @contextlib.contextmanager
 def locked(handle: int, place: str, *, shared: bool = False) -> Iterator[None]:
     """Hold a lock on an open file, against all other handles on it, in this process too; gone when it is closed."""
+    wait_for_lock(handle, place, shared=shared)
+    try:
+        yield
+    finally:
+        _lock(handle, unlock=True)
+
+
+def wait_for_lock(handle: int, place: str, *, shared: bool = False) -> None:
+    """Take the lock as soon as nobody else has it; ``LedgerWriteError`` if that is not soon."""
+    if try_lock(handle, place, shared=shared):
+        return
     until = time.monotonic() + PATIENCE
     pause = 0.0001
     while not try_lock(handle, place, shared=shared):
@@ -290,10 +309,6 @@ def locked(handle: int, place: str, *, shared: bool = False) -> Iterator[None]:
             raise LedgerWriteError(f"{place} has been locked by another process for {PATIENCE:g} s: try again later")
         time.sleep(pause)
         pause = min(2 * pause, 0.01)
-    try:
-        yield
-    finally:
-        _lock(handle, unlock=True)
 
 
 def try_lock(handle: int, place: str, *, shared: bool = False) -> bool:
@@ -310,10 +325,8 @@ def try_lock(handle: int, place: str, *, shared: bool = False) -> bool:
 
 
 def _lock(handle: int, *, shared: bool = False, unlock: bool = False) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        raise LedgerWriteError("a ledger in a file needs a system with POSIX locks; use PostgreSQL here") from None
+    if fcntl is None:
+        raise LedgerWriteError("a ledger in a file needs a system with POSIX locks; use PostgreSQL here")
     if hasattr(fcntl, "F_OFD_SETLK"):  # the same kind of lock that SQLite uses, but owned by the handle
         kind = fcntl.F_UNLCK if unlock else fcntl.F_RDLCK if shared else fcntl.F_WRLCK
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("@hhqqi0q", kind, os.SEEK_SET, 0, 0, 0))

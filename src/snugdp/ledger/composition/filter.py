@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
@@ -71,8 +72,7 @@ class Composition(enum.Enum):
         return self is not Composition.ADDITION
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(NamedTuple):
     """What was spent, in both ways: costs composed, and what was announced added up (epsilon and delta alone)."""
 
     composed: Cost
@@ -128,7 +128,7 @@ class Filter:
         epsilon, delta = self._left
         return announced.epsilon <= epsilon and announced.delta <= delta
 
-    @property
+    @cached_property
     def _left(self) -> tuple[Fraction, Fraction] | None:
         """The epsilon and the delta for what is added up."""
         if not self.composition.adds or isinstance(self.budget, Cost):
@@ -146,9 +146,16 @@ class Filter:
         return added if tight is None else added.or_else(tight)
 
 
-@lru_cache(maxsize=1024)
 def satisfies(cost: Cost, announced: Cost) -> bool:
     """Whether a release of this cost is private by what it announced: certified, and never a matter of trust."""
+    less = (
+        cost.neighbours is announced.neighbours and cost.epsilon <= announced.epsilon and cost.delta <= announced.delta
+    )
+    return (less and announced.delta < 1 and is_pure(cost)) or _certified(cost, announced)
+
+
+@lru_cache(maxsize=1024)
+def _certified(cost: Cost, announced: Cost) -> bool:
     if not announced.epsilon:
         return not (cost.epsilon or cost.mu_squared or cost.atoms or cost.variation) and cost.delta <= announced.delta
     return announced.delta < 1 and cost.fits(Budget(announced.epsilon, announced.delta, announced.neighbours))
@@ -175,14 +182,16 @@ def is_pure(cost: Cost) -> bool:
     return not (cost.mu_squared or cost.variation or cost.atoms)
 
 
-@lru_cache(maxsize=1024)
 def announced_by(cost: Cost, budget: Budget, delta: Fraction | None = None) -> Cost | None:
     """The epsilon and delta of a cost for which nothing was announced; None if there are none.
 
     Of a pure cost its own. Of another one: at this delta, or at its own failure and a hundredth of the ledger's delta.
     """
-    if is_pure(cost):
-        return Cost(epsilon=cost.epsilon, delta=cost.delta, neighbours=cost.neighbours)
+    return cost if is_pure(cost) else _epsilon_and_delta(cost, budget, delta)
+
+
+@lru_cache(maxsize=1024)
+def _epsilon_and_delta(cost: Cost, budget: Budget, delta: Fraction | None) -> Cost | None:
     at = costs.short(cost.delta + _SHARE * budget.delta if delta is None else delta)
     epsilon = cost.epsilon_at(at) if at < 1 else math.inf
     if not math.isfinite(epsilon):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Unit
@@ -28,7 +28,6 @@ EVERY = 256  # records from one checkpoint to the next
 FINGERPRINT = 16  # hexadecimal digits by which a checkpoint knows a key
 Part: TypeAlias = tuple[str, str]  # the name of a partition, and of one of its parts
 Fixed: TypeAlias = Callable[[Spent, Spent], Filter]
-Drafted: TypeAlias = tuple[int, "Charge", Cost | None, tuple[Filter, Spent, Callable[[], None]]]
 STATES = ("released", "refused", "consumed")
 _FIRST_WITH_CHECKPOINTS = 3  # format
 _HEX = frozenset("0123456789abcdef")
@@ -74,6 +73,12 @@ class Charge:
         """What was asked, with the column or the target where it has a name; else what was released."""
         return self.what if self.question is None else self.question.words
 
+    def counted_as(self, announced: Cost) -> Charge:
+        """The same with this epsilon and delta. Every charge is copied so: ``replace`` takes five times as long."""
+        copy = object.__new__(Charge)
+        copy.__dict__.update(self.__dict__, announced=announced)
+        return copy
+
     def same(self, other: Charge) -> bool:
         """Whether both are one release: the words of a question, and of the plan for it, may be of another version."""
         if self.question is None or other.question is None:
@@ -112,12 +117,19 @@ class Adoption:
         return f"{self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq}{lost})"
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A record that is legal now, and what folding it in does."""
 
     record: Record
     effect: Callable[[], None]
+
+
+class After(NamedTuple):
+    """What a charge leads to: the filter by which it is judged, the total after it, and how to get there."""
+
+    filter: Filter
+    total: Spent
+    then: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -177,7 +189,6 @@ class State:
     filter: Filter | None = None  # of the budget in genesis; its limits are fixed by a charge
     composed: Tally = field(default_factory=Tally)
     announced: Tally = field(default_factory=Tally)
-    _drafted: Drafted | None = None  # the newest draft of a charge: before which record, what, and what comes of it
 
     # -- what it says
 
@@ -257,22 +268,35 @@ class State:
 
     def draft(self, kind: str, fields: Mapping[str, Json], stamp: Mapping[str, str]) -> Judged:
         """The next record, judged by the same rules as history; ``CheckpointDueError`` if a checkpoint comes first."""
+        return self.judge(self._next(kind, fields, stamp))
+
+    def _next(self, kind: str, fields: Mapping[str, Json], stamp: Mapping[str, str]) -> Record:
         if self.due and kind != "checkpoint":
             raise CheckpointDueError
-        return self.judge(records.write(self.head, self.seq + 1, kind, {**fields, **stamp}))
+        return records.write(self.head, self.seq + 1, kind, {**fields, **stamp})
 
-    def charged(self, charge: Charge) -> Mapping[str, Json]:
-        """The fields of a new charge, with the total after it and, if it fixes the limits, with these."""
+    def charged(self, charge: Charge, stamp: Mapping[str, str]) -> Judged:
+        """A new charge or reservation. What was found for its draft is what ``judge`` would find for its record, which
+        is asked again only where limits are fixed.
+        """
         charge = self.complete(charge)
-        judged, total, then = self._after(charge, self._fixed_by)
-        self._drafted = (self.seq, charge, charge.announced, (judged, total, then))
+        after = self._after(charge, self._fixed_by)
+        fields = self._fields(charge, after.filter, after.total)
+        self._check_legible(charge, fields)
+        record = self._next("reserve" if charge.reserve else "charge", fields, stamp)
+        if fields["limits"] is not None or charge.key in self.keys:
+            return self.judge(record)
+        return Judged(record, self._charging(record.seq, charge, after))
+
+    def _fields(self, charge: Charge, judged: Filter, total: Spent) -> Mapping[str, Json]:
+        """Of a record: the charge, the total after it and, if it fixes the limits, these."""
         limits, old = judged.tight, self._filter.tight
         fields = {
             "key": charge.key,
             "what": charge.what,
             "plan": charge.plan,
-            "cost": costs.cost_to_json(charge.cost),
-            "announced": None if charge.announced is None else costs.cost_to_json(charge.announced),
+            "cost": (cost := costs.cost_to_json(charge.cost)),
+            "announced": cost if charge.announced is charge.cost else _announced_to_json(charge.announced),
             "part": None if charge.part is None else list(charge.part),
             "total": costs.total_to_json(self._told(total)),
             "limits": None if limits is None or old is None or limits.boxes == old.boxes else _boxes_to_json(limits),
@@ -280,15 +304,25 @@ class State:
         }
         if charge.reserve:
             return fields
-        asked = None if charge.question is None else charge.question._asdict()
-        return fields | {"within": charge.within, "question": asked}
+        fields["question"] = None if charge.question is None else charge.question._asdict()
+        fields["within"] = charge.within
+        return fields
+
+    def _check_legible(self, charge: Charge, fields: Mapping[str, Json]) -> None:
+        """What is written must be read again as it was meant, or nobody could open the ledger any more."""
+        if not charge.key or not (charge.within is None or type(charge.within) is int):
+            raise ValueError("a charge has a key, and the number of a reservation or none")
+        costs.cost_from_json(fields["cost"], self.born.neighbours)  # one text has one meaning, if it has any
+        if charge.announced is not None and charge.announced is not charge.cost:
+            costs.cost_from_json(fields["announced"], self.born.neighbours)
 
     def complete(self, charge: Charge) -> Charge:
         """The charge with an epsilon and a delta, where it needs them and has none."""
-        budget = self.born.budget
-        if charge.within is not None or not self.born.composition.adds:
+        born = self.born
+        budget = born.budget
+        if charge.within is not None or not born.composition.adds:
             return charge
-        self.born.neighbours.require(charge.cost.neighbours)
+        born.neighbours.require(charge.cost.neighbours)
         derived = counted(charge.cost, charge.announced, budget) if isinstance(budget, Budget) else None
         if derived is None:
             raise BudgetExceededError(
@@ -296,7 +330,7 @@ class State:
                 "epsilon at a hundredth of this ledger's delta. Announce its epsilon and delta, as in "
                 "charge(..., announced=Budget(1, 1e-7))"
             )
-        return replace(charge, announced=derived)
+        return charge if derived is charge.announced else charge.counted_as(derived)
 
     def found(self, charge: Charge) -> int | None:
         """The number of the charge with this key, if it is the same release."""
@@ -325,19 +359,20 @@ class State:
         ahead = replace(self, reserved=dict(self.reserved))  # all that the rules change
         for number, charge in enumerate(charges):
             try:
-                ahead.filter, _, then = ahead._after(ahead.complete(charge), ahead._fixed_by)
+                after = ahead._after(ahead.complete(charge), ahead._fixed_by)
             except BudgetExceededError:
                 return number
-            then()
+            ahead.filter = after.filter
+            after.then()
         return len(charges)
 
     def remaining_after(self, charge: Charge) -> Remaining | None:
         """What would remain after this charge; None if it would not be accepted."""
         try:
-            judged, total, _ = self._after(self.complete(charge), self._fixed_by)
+            after = self._after(self.complete(charge), self._fixed_by)
         except BudgetExceededError:
             return None
-        return judged.remaining(total)
+        return after.filter.remaining(after.total)
 
     # -- the rules
 
@@ -475,23 +510,22 @@ class State:
 
     def _charge(self, record: Record) -> Callable[[], None]:
         fields = record.fields
-        reserve = record.kind == "reserve"
-        inside = None if reserve else fields["within"]
+        inside = None if record.kind == "reserve" else fields["within"]
         charge = charge_in(record, self.born.neighbours)
         if not charge.key or charge.key in self.keys or (inside is not None and type(inside) is not int):
             raise ValueError("a key is used once")
-        judged, total, then = self._after_drafted(charge, fields["limits"]) or self._after(
-            charge, lambda before, _: self._fixed_in(fields["limits"], before)
-        )
-        if costs.total_to_json(self._told(total)) != fields["total"]:
+        after = self._after(charge, lambda before, _: self._fixed_in(fields["limits"], before))
+        if costs.total_to_json(self._told(after.total)) != fields["total"]:
             raise ValueError("the total is not the sum of the charges")
+        return self._charging(record.seq, charge, after)
 
+    def _charging(self, seq: int, charge: Charge, after: After) -> Callable[[], None]:
         def effect() -> None:
-            self.charges[record.seq], self.keys[charge.key] = charge, record.seq
-            self.filter, self.count = judged, self.count + 1
-            if reserve:
-                self.reserved[record.seq] = Reservation(charge.cost, charge.part, Cost(neighbours=self.born.neighbours))
-            then()
+            self.charges[seq], self.keys[charge.key] = charge, seq
+            self.filter, self.count = after.filter, self.count + 1
+            if charge.reserve:
+                self.reserved[seq] = Reservation(charge.cost, charge.part, Cost(neighbours=self.born.neighbours))
+            after.then()
 
         return effect
 
@@ -524,23 +558,23 @@ class State:
         """Whether this may be a charge; of an archived one whoever writes its outcome has looked before."""
         return self.archived(of) or (of in self.charges and not self.charges[of].reserve)
 
-    def _after(self, charge: Charge, fixed: Fixed) -> tuple[Filter, Spent, Callable[[], None]]:
+    def _after(self, charge: Charge, fixed: Fixed) -> After:
         """The filter and the total after a charge, and how to get there; raises if it is not covered.
 
         ``fixed``: the filter by which a charge is judged that takes the total from the one to the other.
         """
-        neighbours = self.born.neighbours
+        neighbours, composition = self.born.neighbours, self.born.composition
         neighbours.require(charge.cost.neighbours)
         self.check_part(charge.part)
         self._check_announced(charge)
         before = self.total
         if charge.within is not None:
             reserved, used = charge.within, self._used_after(charge, charge.within)
-            return fixed(before, before), before, lambda: self.reserved.update({reserved: used})
+            return After(fixed(before, before), before, lambda: self.reserved.update({reserved: used}))
         composed, announced = self.composed, self.announced
-        if self.born.composition.composes:
+        if composition.composes:
             composed = composed.after(charge.cost, charge.part)
-        if self.born.composition.adds and charge.announced is not None:
+        if composition.adds and charge.announced is not None:
             announced = announced.after(charge.announced, charge.part)
         total = Spent(composed.total(neighbours), announced.total(neighbours))
         judged = fixed(before, total)
@@ -555,15 +589,7 @@ class State:
         def then() -> None:
             self.composed, self.announced = composed, announced
 
-        return judged, total, then
-
-    def _after_drafted(self, charge: Charge, limits: Json) -> tuple[Filter, Spent, Callable[[], None]] | None:
-        """What comes of the charge that was drafted in this very state, if this is it and it fixes no limits."""
-        if self._drafted is None or limits is not None:
-            return None
-        seq, drafted, announced, after = self._drafted
-        same = seq == self.seq and drafted == charge and announced == charge.announced
-        return after if same and after[0] == self._filter else None
+        return After(judged, total, then)
 
     def _check_announced(self, charge: Charge) -> None:
         if charge.announced is None:
@@ -571,6 +597,8 @@ class State:
                 raise ValueError("a ledger that adds up needs the epsilon and the delta of every release")
             return
         self.born.neighbours.require(charge.announced.neighbours)
+        if charge.announced is charge.cost and is_pure(charge.cost) and charge.cost.delta < 1:
+            return
         if not is_pure(charge.announced):
             raise ValueError("an epsilon and a delta are announced, and no other part")
         if not satisfies(charge.cost, charge.announced):
@@ -612,6 +640,10 @@ class State:
                 f"{paid.cost!r} it has used {paid.used!r}. Every part of the cost has its own limit"
             )
         return replace(paid, used=used)
+
+
+def _announced_to_json(announced: Cost | None) -> Json:
+    return None if announced is None else costs.cost_to_json(announced)
 
 
 def charge_in(record: Record, neighbours: Neighbours) -> Charge:

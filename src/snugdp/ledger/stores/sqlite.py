@@ -52,6 +52,8 @@ class SQLiteStore(Connected):
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # device and inode of what was opened
         self._log: tuple[int, int] | None = None
+        self._version: int | None = None  # SQLite's own, of the newest look: while it stays, nobody else has written
+        self.unchanged = False
 
     def exists(self) -> bool:
         """Whether there is such a file, or anything else of that name; what cannot be told is an error."""
@@ -172,7 +174,7 @@ class SQLiteStore(Connected):
         except BaseException:
             _let_go(connection, os.getpid())
             raise
-        self._connection, self._log = connection, _identity(self._path + "-wal")
+        self._connection, self._log, self._version = connection, _identity(self._path + "-wal"), None
         self._end = weakref.finalize(self, _let_go, connection, os.getpid())
 
     def _inspect(self, connection: sqlite3.Connection) -> None:
@@ -218,19 +220,28 @@ class SQLiteStore(Connected):
             )
         self._file = own
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[SQLiteStore]:
+    def transaction(self) -> SQLiteStore:
         """Everybody else waits until it is left; see ``Store``."""
+        return self
+
+    def __enter__(self) -> SQLiteStore:
         try:
             self._begin()
-            yield self
-        except _ERRORS as error:
-            self._rollback()
-            raise self._failure(error, "nothing was written") from None
-        except BaseException:
-            self._rollback()
+        except BaseException as error:
+            self._undo(error)
             raise
-        self._commit()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None:
+            self._commit()
+        else:
+            self._undo(error)
+
+    def _undo(self, error: BaseException) -> None:
+        self._rollback()
+        if isinstance(error, _ERRORS):
+            raise self._failure(error, "nothing was written") from None
 
     def _begin(self) -> None:
         if self._connection is None:
@@ -245,7 +256,11 @@ class SQLiteStore(Connected):
             self._rollback()
             self.release()
             raise TamperedLedgerError(f"the log {self._path}-wal was deleted or replaced while the ledger was open")
-        self._check_schema(self._sql)  # nobody can change it from here to the commit
+        version = self._sql.execute("PRAGMA data_version").fetchone()[0]
+        self.unchanged = version == self._version
+        if not self.unchanged:
+            self._check_schema(self._sql)  # nobody can change it from here to the commit
+        self._version = version
 
     def rows(self, after: int) -> Iterator[Row]:
         """All rows after this one, in order."""

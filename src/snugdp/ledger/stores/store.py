@@ -20,6 +20,11 @@ from snugdp.ledger.history.records import Row
 class Transaction(Protocol):
     """One look at the rows, with everybody else kept out until it ends."""
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether it is known that nobody else has written since the transaction before this one, of the same store."""
+        ...
+
     def rows(self, after: int) -> Iterator[Row]:
         """All rows with ``seq > after`` in order of ``seq``, as stored and unchecked (``after=-1``: all)."""
         ...

@@ -353,6 +353,8 @@ class Session:
 class _Look:
     """One transaction, seen from inside."""
 
+    unchanged = False  # the server does not tell
+
     def __init__(self, session: Session, dataset: str, append: str) -> None:
         self._session, self._dataset, self._append = session, dataset, append
 
