@@ -122,7 +122,8 @@ def test_a_loader_that_loses_a_cell_moves_its_row_into_no_other_part(tmp_path: P
     tables: list[Any] = [str(tmp_path / "t.csv"), pd.read_csv(tmp_path / "t.csv"), pl.read_csv(tmp_path / "t.csv")]
     for key in range(4):
         partition = declared("region", 5, f"{key:032x}")
-        seen = [(row, name) for name in partition.parts for t in tables for row in chosen(t, TablePart(partition, name))]
+        found = [(name, chosen(each, TablePart(partition, name))) for name in partition.parts for each in tables]
+        seen = [(row, name) for name, numbers in found for row in numbers]
         assert len({row for row, _ in seen}) == len(set(seen)) == len(rows) - 1  # all but NaN, each in one part
 
 
