@@ -96,6 +96,8 @@ def test_containers_split_alike_and_the_share_is_about_right(tmp_path: Path) -> 
 
 def test_a_person_is_in_one_part() -> None:
     table = pd.DataFrame({"a": X[:, 0], "who": np.arange(len(X)) // 4})
+    with pytest.raises(ValueError, match='no column "nobody"'):
+        held(table, Y, person="nobody")
     found = held(table, Y, person="who")
     one, other = (set(part[0]["who"]) for part in (found.fitted, found.held))
     assert not one & other
