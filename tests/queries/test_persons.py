@@ -208,6 +208,7 @@ def test_what_is_wrong_is_said_in_public() -> None:
         (table, {"column": "value", "person": None, "max_rows": 2}, ValueError, "max_rows needs person"),
         (table, {"column": "value", "max_rows": 0}, ValueError, "max_rows must be a whole number"),
         (table, {"column": "value", "neighbours": "replace", "max_rows": 2}, ValueError, "number of rows is private"),
+        (table, {"neighbours": "replace", "max_rows": ("private", 1)}, ValueError, "number of rows is private"),
     ):
         with pytest.raises(error, match=words):
             snugdp.mean(data, **{**given, **more})

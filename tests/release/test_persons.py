@@ -33,8 +33,9 @@ def test_without_a_column_rows_are_protected_one_by_one() -> None:
 def test_several_rows_are_not_replaced() -> None:
     other = Budget(1, 1e-6, "replace")
     assert persons(1, other).budget.neighbours is Neighbours.REPLACE
-    with pytest.raises(ValueError, match="number of rows is private"):
-        Persons.of("id", 2, other)
+    for most in (2, "private", ("private", 1)):
+        with pytest.raises(ValueError, match="number of rows is private"):
+            Persons.of("id", most, other, private=True)
 
 
 def test_a_plan_for_persons_is_taken_as_it_is_and_must_fit() -> None:

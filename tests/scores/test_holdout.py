@@ -21,7 +21,7 @@ from snugdp.audit.replay import path, realised_by
 from snugdp.core.outcome import Unit
 from snugdp.mechanisms.scores.images import CELLS
 from snugdp.scores.holdout import covered_share
-from snugdp.scores.models import is_steep
+from snugdp.scores.models import is_linear, is_steep
 from snugdp.scores.split import SplitRequest
 from snugdp.tables.sources.chosen import ChosenSource
 from tests.effort import often, repeated, sampled
@@ -96,6 +96,8 @@ def test_containers_split_alike_and_the_share_is_about_right(tmp_path: Path) -> 
 
 def test_a_person_is_in_one_part() -> None:
     table = pd.DataFrame({"a": X[:, 0], "who": np.arange(len(X)) // 4})
+    with pytest.raises(ValueError, match='no column "nobody"'):
+        held(table, Y, person="nobody")
     found = held(table, Y, person="who")
     one, other = (set(part[0]["who"]) for part in (found.fitted, found.held))
     assert not one & other
@@ -222,6 +224,19 @@ def test_a_scale_that_is_narrow_for_its_numbers_is_scored_row_by_row() -> None:
     assert not is_steep(model, (-8.0, 8.0))
     assert is_steep(model, (5.0, 5.0 + 1e-9))
     assert is_steep(model, (1e9, 1e9 + 1e-3))
+
+
+def test_linear_models_are_proved_to_score_rows_alone_and_students_are_trusted_to() -> None:
+    sparse = snugdp.SparseLinearRegression(1, epsilon=1, delta=1e-3, x_bound=1, y_bound=8)
+    assert not is_linear(sparse)
+    sparse._theta = np.ones(2)  # as a fit leaves it
+    assert is_linear(sparse)
+    assert not is_steep(sparse, (-8.0, 8.0))
+    assert is_steep(sparse, (5.0, 5.0 + 1e-9))
+    student = snugdp.PATEClassifier(n_teachers=20, classes=[0, 1], queries=X[:5], epsilon=9, delta=1e-3)
+    assert not is_linear(student)
+    notes = {note.code for note in snugdp.Score(model=sparse, epsilon=1).plan().forecast.notes}
+    assert "scored-rows" in notes
 
 
 @pytest.mark.slow

@@ -50,9 +50,19 @@ def is_ours(model: Any) -> bool:
     return entry_of(model) is not None
 
 
+def is_linear(model: Any) -> bool:
+    """Whether it is a linear model of ours, which is proved to score each row by itself; others are trusted to."""
+    return is_ours(model) and _theta(model) is not None
+
+
+def _theta(model: Any) -> Any:
+    """The released coefficients, in the units of the fit."""
+    return getattr(getattr(model, "_fit", None), "theta", getattr(model, "_theta", None))
+
+
 def is_steep(model: Any, bounds: tuple[float, float]) -> bool:
     """Whether rounding may move the answer of a linear model of ours by more than a millionth of the scale."""
-    theta = getattr(getattr(model, "_fit", None), "theta", None)
+    theta = _theta(model)
     if theta is None:
         return False
     layout = getattr(model, "_layout", None)

@@ -33,6 +33,7 @@ from snugdp.scores.models import (
     bounds_of,
     classes_of,
     fingerprint,
+    is_linear,
     is_ours,
     is_pipeline,
     is_steep,
@@ -80,10 +81,11 @@ class Score(Query[ModelScores]):
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/scores/scores.proof.md``), for a model that
     is public, was released, or was fitted on other people's rows: **a model that was fitted on the same rows without
-    privacy is not public**, and its scores say more about them than is charged. A model of this library scores each
-    row by itself. Of others it is assumed that the score of a row depends on that row alone, up to a millionth of the
-    scale: rows near the border of two cells are scored again alone. If that is not so, use ``one_by_one=True``. What a
-    model prints, logs or keeps of the rows is not covered; what it raises or warns of is silenced.
+    privacy is not public**, and its scores say more about them than is charged. A linear model of this library scores
+    each row by itself. Of others, a student of teachers among them, it is assumed that the score of a row depends on
+    that row alone, up to a millionth of the scale: rows near the border of two cells are scored again alone. If that is
+    not so, use ``one_by_one=True``. What a model prints, logs or keeps of the rows is not covered; what it raises or
+    warns of is silenced.
 
     Parameters
     ----------
@@ -273,7 +275,7 @@ class Score(Query[ModelScores]):
     def _plan(self) -> Plan:
         title = f"Scores of a {type(self.model).__name__}"
         proved = theorem("rare-scores/1" if self._placed else "scores/1")
-        notes = (Note("missing-target"), Note("scored-rows" if is_ours(self.model) else "scored-rows-assumed"))
+        notes = (Note("missing-target"), Note("scored-rows" if is_linear(self.model) else "scored-rows-assumed"))
         plan = Plan(title, proved, self._mechanism.steps(), {}, self._forecast, self._budget)
         return plan.with_notes(*notes)
 

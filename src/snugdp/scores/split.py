@@ -97,8 +97,8 @@ class SplitRequest:
         if frame is None and _is_table(X):
             return self._of_source(open_source(X), y)
         found = framed(X) if frame is None else frame
-        names = self._names(found.columns)
-        worked, mask = attempt(lambda: self._split(found.columns, exact=False).held(found))
+        names, split = self._names(found.columns), self._split(found.columns, exact=False)
+        worked, mask = attempt(lambda: split.held(found))
         if not worked or mask is None:
             raise PrivateComputationError(PASS_FAILED)
 

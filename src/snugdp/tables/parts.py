@@ -71,9 +71,10 @@ class PartChoice:
         from snugdp.tables.persons.hashing import mixed, subkeys  # polars: only for those who need it
         from snugdp.tables.persons.images import person_image
 
-        words = person_image(column, exact=False).words(subkeys(int(partition.key, 16), 1)[0])  # 2
+        found = person_image(column, exact=False)
+        words = found.words(subkeys(int(partition.key, 16), 1)[0])  # 2
         hashed: Mask = mixed(words) % np.uint64(len(partition.parts)) == np.uint64(index)  # 3
-        return hashed
+        return hashed & ~found.missing
 
 
 def restricted(source: Source, part: TablePart, *, hidden: bool) -> Source:

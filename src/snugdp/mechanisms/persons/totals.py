@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.persons.cap_draw import CAP, CapDraw, draw_part, target_for, tilt_for
 from snugdp.mechanisms.statistics.clipping import caps_up_to
 from snugdp.mechanisms.statistics.joint import JointNoise
@@ -130,6 +131,8 @@ class PersonVectors:
     def __post_init__(self) -> None:
         if not 1 <= self.largest <= MAX_CAP:
             raise ValueError(f"max_rows must be at most {MAX_CAP:,}")
+        for block in self.blocks:
+            block.share.neighbours.require(Neighbours.ADD_REMOVE)
 
     @cached_property
     def candidates(self) -> tuple[Fraction, ...]:
