@@ -73,7 +73,7 @@ class Persons:
             return None
         if not isinstance(person, str) or not person:
             raise TypeError('person must be the name of a column, such as person="customer_id"')
-        if most > 1 and budget.neighbours is Neighbours.REPLACE:
+        if (most > 1 or is_private) and budget.neighbours is Neighbours.REPLACE:
             raise ValueError(
                 'with max_rows above 1 the number of rows is private: use max_rows=1, or neighbours="add_remove"'
             )

@@ -1,8 +1,9 @@
 """Caps on what a person contributes, found in private, beside the best cap in hindsight and beside rows that are kept.
 
 Made-up panels: persons with Zipf, geometric and lognormal numbers of rows, each row in a random one of some cells. For
-every panel the law of the draw is exact, and so is the mean absolute error of a count given the cap: no release is
-simulated. Rows that are kept, and caps on cells, are drawn once.
+every panel the mean absolute error of a count given the cap is exact, and so is the law of a cap that is drawn; where
+it is read from noisy counts, these are simulated a hundred times. Rows that are kept, and caps on cells, are drawn
+once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, logsumexp
 
 from snugdp import Budget
+from snugdp.mechanisms.persons.tail_choice import TailChoice
 from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
 from snugdp.mechanisms.statistics.joint import deviation
 from snugdp.noise import DiscreteLaplace
@@ -37,6 +39,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Integers]] = {
 }
 CELLS = (1, 10, 50, 200)
 _NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+_READINGS = 100  # of a cap from noisy counts
 _LONGEST = 10**6  # rows of a person
 _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
 
@@ -134,12 +137,24 @@ def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> fl
     """The mean over the caps that may be drawn, by their exact probabilities."""
     drawn, rest = divided(share, cells, in_private=True)
     vectors = PersonVectors((_block(rest),), cells, LARGEST_CAP, in_private=True, share=drawn)
-    scores = np.array([float(score) for score in vectors.cap_draw.scores(vectors.above(totals))])
-    chances = np.exp(scores - logsumexp(scores))
-    likely = [place for place in range(len(scores)) if chances[place] > 1e-9]
+    chances = _chances(vectors, totals)
+    likely = [place for place in range(len(chances)) if chances[place] > 1e-9]
     return sum(
         float(chances[place]) * _error(rest, vectors.candidates[place], cells, totals, truth) for place in likely
     )
+
+
+def _chances(vectors: PersonVectors, totals: Totals) -> Floats:
+    """Of every cap that may be chosen."""
+    choice = vectors.cap_choice
+    if isinstance(choice, TailChoice):
+        rng, counts = np.random.default_rng(1), np.array(vectors.between(totals), dtype=np.float64)
+        noisy = counts + float(choice.law.sigma) * rng.standard_normal((_READINGS, len(counts)))
+        places = [choice.read(np.rint(one).tolist()) for one in noisy]
+        return np.bincount(places, minlength=len(choice.caps)) / _READINGS
+    scores = np.array([float(score) for score in choice.scores(vectors.above(totals))])
+    found: Floats = np.exp(scores - logsumexp(scores))
+    return found
 
 
 def _moved(counts: dict[float, Integers], truth: Integers) -> list[tuple[float, Floats]]:
