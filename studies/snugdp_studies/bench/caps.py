@@ -9,6 +9,7 @@ once.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,6 +40,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Integers]] = {
 }
 CELLS = (1, 10, 50, 200)
 _NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+_GONE = (12, 20, 30)  # of the longest persons
 _READINGS = 100  # of a cap from noisy counts
 _LONGEST = 10**6  # rows of a person
 _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
@@ -51,6 +53,8 @@ class CapError:
     ``private``: with a cap found in private. ``largest``: with the public bound. ``ten``: with a public cap of 10.
     ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
     and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
+    ``floor``: no choice of a cap for the same part of the budget stays below it both here and on the same panel without
+    its longest persons; not a number where noise is pure.
     """
 
     shape: str
@@ -64,6 +68,7 @@ class CapError:
     kept: float
     bounded: float
     others: dict[str, float]
+    floor: float = math.nan
 
 
 def run(people: int = 10_000, tables: int = 5, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[CapError]:
@@ -99,6 +104,7 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
         min(_gaussian(lost, length * unit) for length, lost in both["PipelineDP"]) / best,
         {name: error / best for name, error in others.items()},
+        math.nan if share.is_pure else _floor(share, cells, totals, np.array(list(errors.values()))),
     )  # fmt: skip
 
 
@@ -142,6 +148,37 @@ def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> fl
     return sum(
         float(chances[place]) * _error(rest, vectors.candidates[place], cells, totals, truth) for place in likely
     )
+
+
+def _floor(share: Share, cells: int, totals: Totals, errors: Floats) -> float:
+    """The best that is left to a choice that hardly tells the panel from the one without its longest persons."""
+    drawn, _ = divided(share, cells, in_private=True)
+    assert drawn is not None
+    longest, found = np.argsort(_block(share).lengths(totals)), 1.0
+    for gone in _GONE:
+        here = ~np.isin(totals.person, longest[-gone:])
+        fewer = Totals(totals.person[here], totals.cell[here], (totals.values[0][here],), totals.too_many)
+        truth = np.bincount(fewer.cell, fewer.values[0], minlength=cells).astype(np.int64)
+        without = np.array([_error(share, cap, cells, fewer, truth) for cap in _GRID])
+        moved = gone * math.sqrt(drawn.mu_squared)
+        found = max(found, two_points(errors / errors.min(), without / without.min(), moved))
+    return found
+
+
+def two_points(first: Floats, second: Floats, moved: float) -> float:
+    """The least value of the larger one of two expected errors, for choices that tell two tables apart no better than
+    normal deviates that are ``moved`` apart (``mechanisms/persons/persons.proof.md``, Theorem 6).
+
+    >>> round(two_points(np.array([1.0, 2.0]), np.array([2.0, 1.0]), 0.0), 3)
+    1.5
+    """
+    x = np.linspace(-8, 8 + moved, 2_001)
+    one, other = (np.exp(-((x - middle) ** 2) / 2) / math.sqrt(2 * math.pi) for middle in (0.0, moved))
+    found = 0.0
+    for weight in np.linspace(0.02, 0.98, 25):
+        best = (weight * np.outer(first, one) + (1 - weight) * np.outer(second, other)).min(axis=0)
+        found = max(found, float(best.sum() * (x[1] - x[0])))
+    return found
 
 
 def _chances(vectors: PersonVectors, totals: Totals) -> Floats:
@@ -213,7 +250,7 @@ def _mean(found: list[CapError]) -> CapError:
     first = found[0]
     means = {
         name: float(np.mean([getattr(one, name) for one in found]))
-        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded")
+        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded", "floor")
     }
     others = {name: float(np.mean([one.others[name] for one in found])) for name in first.others}
     return CapError(first.shape, first.cells, first.noise, **means, others=others)

@@ -65,7 +65,7 @@ def test_parts_of_a_table_count_as_the_whole() -> None:
         parts = property(lambda _: iter([geometric(3, 200), totals(PERSONS)]))
 
     want = np.array(found.between(whole)) + np.array(found.between(totals(PERSONS)))
-    assert found.between(Parts()) == want.tolist()  # type: ignore[arg-type]
+    assert found.between(Parts()) == want.tolist()
     assert sum(want) > 0
 
 

@@ -115,15 +115,18 @@ def _tails(logs: Floats) -> Floats:
     with np.errstate(over="ignore"):
         falls = slopes * np.where(bends == 0, logs, np.expm1(steep * logs) / steep)
         parts = np.exp(-falls)
-    return np.concatenate([factor * parts for factor in _FACTORS])
+    found: Floats = np.concatenate([factor * parts for factor in _FACTORS])
+    return found
 
 
 def _between(tails: Floats) -> Floats:
     """The numbers between lengths, from those above each; the last has all that are above it."""
-    return tails - np.concatenate([tails[:, 1:], np.zeros((len(tails), 1))], axis=1)
+    found: Floats = tails - np.concatenate([tails[:, 1:], np.zeros((len(tails), 1))], axis=1)
+    return found
 
 
 def _absolute(lost: Floats, noise: Floats) -> Floats:
     """The mean of |what is lost + Gaussian noise|."""
-    found: Floats = noise * np.sqrt(2 / np.pi) * np.exp(-((lost / noise) ** 2) / 2)
-    return found + lost * erf(lost / noise / np.sqrt(2))
+    spread = noise * np.sqrt(2 / np.pi) * np.exp(-((lost / noise) ** 2) / 2)
+    found: Floats = spread + lost * erf(lost / noise / np.sqrt(2))
+    return found

@@ -68,7 +68,8 @@ class TotalsBlock:
         rows = np.bincount(totals.person, entries, minlength=totals.persons).astype(np.float64)
         with np.errstate(all="ignore"):
             weights = np.nan_to_num(rows / lengths / np.minimum(lengths, numbers**0.5))
-        return np.floor(FULL * np.clip(weights, 0, 1)).astype(np.int64)
+        whole: Integers = np.floor(FULL * np.clip(weights, 0, 1)).astype(np.int64)
+        return whole
 
     def _combined(self, totals: Totals) -> tuple[Floats, Floats]:
         """The combinations, a line for each, and their moves."""
