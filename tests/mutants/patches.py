@@ -51,6 +51,7 @@ TOPICS = (
     "scores",
     "population",
     "parts",
+    "person_caps",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

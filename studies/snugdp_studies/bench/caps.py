@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, logsumexp
 
 from snugdp import Budget
-from snugdp.mechanisms.persons.tail_choice import TailChoice
+from snugdp.mechanisms.persons.tail_choice import MANY, TailChoice
 from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
 from snugdp.mechanisms.statistics.joint import deviation
 from snugdp.noise import DiscreteLaplace
@@ -40,7 +40,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Integers]] = {
 }
 CELLS = (1, 10, 50, 200)
 _NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
-_GONE = (12, 20, 30)  # of the longest persons
+_GONE = 20  # of the longest persons
 _READINGS = 100  # of a cap from noisy counts
 _LONGEST = 10**6  # rows of a person
 _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
@@ -54,7 +54,7 @@ class CapError:
     ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
     and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
     ``floor``: no choice of a cap for the same part of the budget stays below it both here and on the same panel without
-    its longest persons; not a number where noise is pure.
+    its 20 longest persons; not a number below 50 cells.
     """
 
     shape: str
@@ -104,7 +104,7 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
         min(_gaussian(lost, length * unit) for length, lost in both["PipelineDP"]) / best,
         {name: error / best for name, error in others.items()},
-        math.nan if share.is_pure else _floor(share, cells, totals, np.array(list(errors.values()))),
+        math.nan if cells < MANY or share.is_pure else _floor(share, cells, totals, np.array(list(errors.values()))),
     )  # fmt: skip
 
 
@@ -154,15 +154,13 @@ def _floor(share: Share, cells: int, totals: Totals, errors: Floats) -> float:
     """The best that is left to a choice that hardly tells the panel from the one without its longest persons."""
     drawn, _ = divided(share, cells, in_private=True)
     assert drawn is not None
-    longest, found = np.argsort(_block(share).lengths(totals)), 1.0
-    for gone in _GONE:
-        here = ~np.isin(totals.person, longest[-gone:])
-        fewer = Totals(totals.person[here], totals.cell[here], (totals.values[0][here],), totals.too_many)
-        truth = np.bincount(fewer.cell, fewer.values[0], minlength=cells).astype(np.int64)
-        without = np.array([_error(share, cap, cells, fewer, truth) for cap in _GRID])
-        moved = gone * math.sqrt(drawn.mu_squared)
-        found = max(found, two_points(errors / errors.min(), without / without.min(), moved))
-    return found
+    longest = np.argsort(_block(share).lengths(totals))[-_GONE:]
+    here = ~np.isin(totals.person, longest)
+    fewer = Totals(totals.person[here], totals.cell[here], (totals.values[0][here],), totals.too_many)
+    truth = np.bincount(fewer.cell, fewer.values[0], minlength=cells).astype(np.int64)
+    without = np.array([_error(share, cap, cells, fewer, truth) for cap in _GRID])
+    moved = _GONE * math.sqrt(drawn.mu_squared)
+    return max(1.0, two_points(errors / errors.min(), without / without.min(), moved))
 
 
 def two_points(first: Floats, second: Floats, moved: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
@@ -139,7 +140,7 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
     lines = [
         (
             one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
-            "" if one.noise == "pure" else f"{one.floor:.2f}", f"{one.ten:.2f}", f"{one.largest:.1f}",
+            "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}", f"{one.largest:.1f}",
             f"{one.kept:.2f}", f"{one.bounded:.2f}",
             *(f"{one.others[name]:.2f}" for name in others),
         )
