@@ -72,9 +72,13 @@ class TotalsBlock:
         return whole
 
     def _combined(self, totals: Totals) -> tuple[Floats, Floats]:
-        """The combinations, a line for each, and their moves."""
-        values = np.stack([totals.values[place].astype(np.float64) for place in self.places])
-        return np.array(self.rows, dtype=np.float64) @ values, np.array([[float(move)] for move in self.moves])
+        """The combinations, a line for each, and their moves. Entries are rounded each by itself: BLAS may not."""
+        values = [totals.values[place].astype(np.float64) for place in self.places]
+        nothing = np.zeros(len(totals.person))
+        combined = np.stack(
+            [sum((f * value for f, value in zip(row, values, strict=True) if f), nothing) for row in self.rows]
+        )
+        return combined, np.array([[float(move)] for move in self.moves])
 
     def cut(self, cap: Fraction, cells: int, totals: PersonTotals) -> list[int]:
         """The combinations over all persons, each scaled down to the cap, in parts of ``FINE``; cell by cell."""
