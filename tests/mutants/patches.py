@@ -52,6 +52,7 @@ TOPICS = (
     "population",
     "parts",
     "memory",
+    "person_caps",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -107,6 +107,8 @@ STEPS = {
     "group-variance": "valid cells, a sum and squares for every group, {law} noise of {scale} at a bound",
     "person-cap": "how much a person may contribute: one of {candidates} caps up to {largest} rows, drawn by how many "
     "persons are above each",
+    "person-tail": "how many persons contribute how much, {law} noise of {scale} on each count: from them follows one "
+    "of {candidates} caps up to {largest} rows on what a person contributes",
     "person-total": "a sum over persons, {law} noise of {scale}",
     "capped-total": "a sum over persons, {law} noise of {each} rows for every row of the cap",
     "person-totals": "{times} sums over persons, {law} noise of {scale} on each",

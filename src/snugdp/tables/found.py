@@ -183,7 +183,7 @@ class FoundBounds(EqualByKey):
 
 @dataclass(frozen=True)
 class FoundCap:
-    """A cap that was found in private, for about a tenth of the budget. It may be used again at no cost.
+    """A cap that was found in private, for a small part of the budget. It may be used again at no cost.
 
     Parameters
     ----------

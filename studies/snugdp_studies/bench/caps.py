@@ -1,13 +1,15 @@
 """Caps on what a person contributes, found in private, beside the best cap in hindsight and beside rows that are kept.
 
 Made-up panels: persons with Zipf, geometric and lognormal numbers of rows, each row in a random one of some cells. For
-every panel the law of the draw is exact, and so is the mean absolute error of a count given the cap: no release is
-simulated. Rows that are kept, and caps on cells, are drawn once.
+every panel the mean absolute error of a count given the cap is exact, and so is the law of a cap that is drawn; where
+it is read from noisy counts, these are simulated a hundred times. Rows that are kept, and caps on cells, are drawn
+once.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, logsumexp
 
 from snugdp import Budget
+from snugdp.mechanisms.persons.tail_choice import MANY, TailChoice
 from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
 from snugdp.mechanisms.statistics.joint import deviation
 from snugdp.noise import DiscreteLaplace
@@ -37,6 +40,8 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Integers]] = {
 }
 CELLS = (1, 10, 50, 200)
 _NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+_GONE = 20  # of the longest persons
+_READINGS = 100  # of a cap from noisy counts
 _LONGEST = 10**6  # rows of a person
 _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
 
@@ -48,6 +53,8 @@ class CapError:
     ``private``: with a cap found in private. ``largest``: with the public bound. ``ten``: with a public cap of 10.
     ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
     and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
+    ``floor``: no choice of a cap for the same part of the budget stays below it both here and on the same panel without
+    its 20 longest persons; not a number below 50 cells.
     """
 
     shape: str
@@ -61,6 +68,7 @@ class CapError:
     kept: float
     bounded: float
     others: dict[str, float]
+    floor: float = math.nan
 
 
 def run(people: int = 10_000, tables: int = 5, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[CapError]:
@@ -96,6 +104,7 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
         min(_gaussian(lost, length * unit) for length, lost in both["PipelineDP"]) / best,
         {name: error / best for name, error in others.items()},
+        math.nan if cells < MANY or share.is_pure else _floor(share, cells, totals, np.array(list(errors.values()))),
     )  # fmt: skip
 
 
@@ -134,12 +143,53 @@ def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> fl
     """The mean over the caps that may be drawn, by their exact probabilities."""
     drawn, rest = divided(share, cells, in_private=True)
     vectors = PersonVectors((_block(rest),), cells, LARGEST_CAP, in_private=True, share=drawn)
-    scores = np.array([float(score) for score in vectors.cap_draw.scores(vectors.above(totals))])
-    chances = np.exp(scores - logsumexp(scores))
-    likely = [place for place in range(len(scores)) if chances[place] > 1e-9]
+    chances = _chances(vectors, totals)
+    likely = [place for place in range(len(chances)) if chances[place] > 1e-9]
     return sum(
         float(chances[place]) * _error(rest, vectors.candidates[place], cells, totals, truth) for place in likely
     )
+
+
+def _floor(share: Share, cells: int, totals: Totals, errors: Floats) -> float:
+    """The best that is left to a choice that hardly tells the panel from the one without its longest persons."""
+    drawn, _ = divided(share, cells, in_private=True)
+    assert drawn is not None
+    longest = np.argsort(_block(share).lengths(totals))[-_GONE:]
+    here = ~np.isin(totals.person, longest)
+    fewer = Totals(totals.person[here], totals.cell[here], (totals.values[0][here],), totals.too_many)
+    truth = np.bincount(fewer.cell, fewer.values[0], minlength=cells).astype(np.int64)
+    without = np.array([_error(share, cap, cells, fewer, truth) for cap in _GRID])
+    moved = _GONE * math.sqrt(drawn.mu_squared)
+    return max(1.0, two_points(errors / errors.min(), without / without.min(), moved))
+
+
+def two_points(first: Floats, second: Floats, moved: float) -> float:
+    """The least value of the larger one of two expected errors, for choices that tell two tables apart no better than
+    normal deviates that are ``moved`` apart (``mechanisms/persons/persons.proof.md``, Theorem 6).
+
+    >>> round(two_points(np.array([1.0, 2.0]), np.array([2.0, 1.0]), 0.0), 3)
+    1.5
+    """
+    x = np.linspace(-8, 8 + moved, 2_001)
+    one, other = (np.exp(-((x - middle) ** 2) / 2) / math.sqrt(2 * math.pi) for middle in (0.0, moved))
+    found = 0.0
+    for weight in np.linspace(0.02, 0.98, 25):
+        best = (weight * np.outer(first, one) + (1 - weight) * np.outer(second, other)).min(axis=0)
+        found = max(found, float(best.sum() * (x[1] - x[0])))
+    return found
+
+
+def _chances(vectors: PersonVectors, totals: Totals) -> Floats:
+    """Of every cap that may be chosen."""
+    choice = vectors.cap_choice
+    if isinstance(choice, TailChoice):
+        rng, counts = np.random.default_rng(1), np.array(vectors.between(totals), dtype=np.float64)
+        noisy = counts + float(choice.law.sigma) * rng.standard_normal((_READINGS, len(counts)))
+        places = [choice.read(np.rint(one).tolist()) for one in noisy]
+        return np.bincount(places, minlength=len(choice.caps)) / _READINGS
+    scores = np.array([float(score) for score in choice.scores(vectors.above(totals))])
+    found: Floats = np.exp(scores - logsumexp(scores))
+    return found
 
 
 def _moved(counts: dict[float, Integers], truth: Integers) -> list[tuple[float, Floats]]:
@@ -198,7 +248,7 @@ def _mean(found: list[CapError]) -> CapError:
     first = found[0]
     means = {
         name: float(np.mean([getattr(one, name) for one in found]))
-        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded")
+        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded", "floor")
     }
     others = {name: float(np.mean([one.others[name] for one in found])) for name in first.others}
     return CapError(first.shape, first.cells, first.noise, **means, others=others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
@@ -139,12 +140,25 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
     lines = [
         (
             one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
-            f"{one.ten:.2f}", f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
+            "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}", f"{one.largest:.1f}",
+            f"{one.kept:.2f}", f"{one.bounded:.2f}",
             *(f"{one.others[name]:.2f}" for name in others),
         )
         for one in found
     ]  # fmt: skip
-    head = ("rows of a person", "cells", "noise", "best cap", "error", "private", "10", "1024", "kept", "bounded")
+    head = (
+        "rows of a person",
+        "cells",
+        "noise",
+        "best cap",
+        "error",
+        "private",
+        "floor",
+        "10",
+        "1024",
+        "kept",
+        "bounded",
+    )
     console.print(table((*head, *others), lines))
 
 

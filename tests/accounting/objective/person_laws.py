@@ -52,19 +52,21 @@ def slopes(family: str, at: Floats) -> tuple[Floats, Floats]:
     return np.clip(at, -1.0, 1.0), (np.abs(at) < 1).astype(float)
 
 
-def on_a_line(family: str, person: Person, m: float, kappa: float, held: Floats) -> tuple[Floats, Floats]:
+def on_a_line(
+    family: str, person: Person, m: float, kappa: float, held: Floats, *, line: Floats = _LINE
+) -> tuple[Floats, Floats]:
     """Probabilities of cells with and without the person; ``held``: how far the table lets theta move, cell by cell.
 
     Probabilities of cells are exact, so what they tell two laws apart is never more than the truth.
     """
-    step = _LINE[1] - _LINE[0]
+    step = line[1] - line[0]
     theta = np.concatenate([[0.0], np.cumsum(held * step)])
-    theta -= np.interp(0.0, _LINE, theta)
-    moved = _LINE.copy()
+    theta -= np.interp(0.0, line, theta)
+    moved = line.copy()
     for part, length, angle, offset in zip(person.parts, person.lengths, person.angles, person.offsets, strict=True):
         sign = math.cos(angle)
         moved += m * part * length * sign * slopes(family, offset + kappa / m * length * sign * theta)[0]
-    return _masses(moved), _masses(_LINE)
+    return _masses(moved), _masses(line)
 
 
 def _masses(ends: Floats) -> Floats:

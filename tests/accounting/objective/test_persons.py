@@ -15,6 +15,7 @@ from snugdp.accounting.objective.growth import Family, Growth, bound_along, remo
 from snugdp.accounting.objective.persons import TAIL, PersonLoss
 from snugdp.accounting.objective.run import RunCost, within
 from tests.accounting.atoms import gaussian_delta
+from tests.accounting.objective.person_attack import attacks
 from tests.accounting.objective.person_laws import Floats, Person, allowed, hockey, in_the_plane, on_a_line
 from tests.effort import often, sampled
 
@@ -56,6 +57,27 @@ def test_random_persons_lose_no_more_than_their_atom(family: Family) -> None:
                 continue
             free = (random.random(80) < random.choice([1.0, 0.6, 0.2])).astype(float).repeat(100)
             assert_within(loss, *on_a_line(family, person, m, kappa, free), losses, 1e-13)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_worst_persons_that_a_search_finds_lose_no_more_than_their_atom(family: Family) -> None:
+    """In all tiers a few of the pairs of the next test, with one short ascent each."""
+    random = np.random.default_rng(31)
+    found = list(attacks(family, loss_of, "line"))[7::11]
+    assert max(attack.worst(random, (1.0,)) for attack in found) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["line", "plane"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_worst_pair_of_many_tells_more_than_is_paid(family: Family, where: str) -> None:
+    """More than 1,000 pairs in all, each the end of an ascent from a start of its own; bounds are nearly reached."""
+    random, found = np.random.default_rng(77), list(attacks(family, loss_of, where))
+    worst = [attack.worst(random) for attack in found for _ in range({"line": 3, "plane": 1}[where])]
+    assert len(worst) >= {"line": 180, "plane": 40}[where]
+    assert max(worst) <= 1
+    assert max(worst) > (0.9 if family == "bounded" else 0.99)
+    print(f"{family}, {where}: {len(worst)} pairs, closest {max(worst):.5f}")
 
 
 @sampled(3)

@@ -153,7 +153,7 @@ def test_the_draw_is_paid_for_and_the_cost_does_not_depend_on_the_cap() -> None:
                 first.mu_squared / plan.cost.mu_squared if plan.cost.mu_squared else first.epsilon / plan.cost.epsilon
             )
             assert part in (Fraction(1, 4), Fraction(1, 10))
-            draw = vectors_of(query).cap_draw
+            draw = vectors_of(query).cap_choice
             assert draw.share.cost == first
             ledger = MemoryLedger(1, delta, unit="person", composition="tight")
             outcome = query.release(frame(CONTENTS, last_is_nobody=True), ledger=ledger)

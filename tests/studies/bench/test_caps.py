@@ -18,3 +18,12 @@ def test_errors_in_closed_form_are_means_of_draws() -> None:
     lost, sigma = np.array([-3.0, 0.0, 10.0]), 4.0
     draws = np.random.default_rng(1).normal(0, sigma, (200_000, 1))
     assert abs(caps._gaussian(lost, sigma) - np.abs(lost + draws).mean()) < 0.05
+
+
+def test_two_tables_that_look_alike_leave_a_choice_between_them() -> None:
+    """Half of the regret where nothing tells them apart, less and less where more does, none in the end."""
+    first, second = np.array([1.0, 1.2, 2.0]), np.array([3.0, 1.4, 1.0])
+    found = [caps.two_points(first, second, moved) for moved in (0.0, 0.5, 1.0, 3.0, 12.0)]
+    assert found == sorted(found, reverse=True)
+    assert abs(found[0] - 4 / 3) < 0.01
+    assert abs(found[-1] - 1) < 1e-3

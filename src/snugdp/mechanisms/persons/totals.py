@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.persons.cap_draw import CAP, CapDraw, draw_part, target_for, tilt_for
+from snugdp.mechanisms.persons.tail_choice import FULL, MANY, TAIL_PART, TailChoice
 from snugdp.mechanisms.statistics.clipping import caps_up_to
 from snugdp.mechanisms.statistics.joint import JointNoise
 from snugdp.noise import DiscreteLaplace, Noise
@@ -56,12 +57,29 @@ class TotalsBlock:
 
     def lengths(self, totals: Totals) -> Floats:
         """How long the vector of each person is, up to the rounding of floats."""
-        values = np.stack([totals.values[place].astype(np.float64) for place in self.places])
-        combined = np.array(self.rows, dtype=np.float64) @ values
-        moves = np.array([[float(move)] for move in self.moves])
+        combined, moves = self._combined(totals)
         entries = (np.abs(combined) / moves if self.share.is_pure else combined**2 / moves).sum(axis=0)  # 1
         found = np.bincount(totals.person, entries, minlength=totals.persons).astype(np.float64)
         return found if self.share.is_pure else np.sqrt(found)
+
+    def spreads(self, totals: Totals, lengths: Floats, numbers: int) -> Integers:
+        """Whole weights up to ``FULL``: how much of each person's length is lost in the sum of absolute errors."""
+        combined, moves = self._combined(totals)
+        entries = np.abs(combined / np.sqrt(moves)).sum(axis=0)
+        rows = np.bincount(totals.person, entries, minlength=totals.persons).astype(np.float64)
+        with np.errstate(all="ignore"):
+            weights = np.nan_to_num(rows / lengths / np.minimum(lengths, numbers**0.5))
+        whole: Integers = np.floor(FULL * np.clip(weights, 0, 1)).astype(np.int64)
+        return whole
+
+    def _combined(self, totals: Totals) -> tuple[Floats, Floats]:
+        """The combinations, a line for each, and their moves. Entries are rounded each by itself: BLAS may not."""
+        values = [totals.values[place].astype(np.float64) for place in self.places]
+        nothing = np.zeros(len(totals.person))
+        combined = np.stack(
+            [sum((f * value for f, value in zip(row, values, strict=True) if f), nothing) for row in self.rows]
+        )
+        return combined, np.array([[float(move)] for move in self.moves])
 
     def cut(self, cap: Fraction, cells: int, totals: PersonTotals) -> list[int]:
         """The combinations over all persons, each scaled down to the cap, in parts of ``FINE``; cell by cell."""
@@ -141,17 +159,26 @@ class PersonVectors:
         caps = (cap * unit for cap in caps_up_to(int(self.largest / unit), _MAX_OCTAVES))
         return tuple(cap for cap in caps if cap >= self.least)
 
+    @property
+    def numbers(self) -> int:
+        """How many are released of the first block."""
+        return self.cells * len(self.blocks[0].rows)
+
     @cached_property
-    def cap_draw(self) -> CapDraw:
-        """The draw of a cap."""
+    def cap_choice(self) -> CapDraw | TailChoice:
+        """How a cap is found: read from counts where many numbers get Gaussian noise, otherwise drawn."""
         assert self.share is not None
-        numbers = self.cells * len(self.blocks[0].rows)
+        numbers = self.numbers
+        if _reads_tail(self.share, numbers):
+            return TailChoice(self.share, self.candidates, numbers, self.blocks[0].unit_noise)
         draw = CapDraw(self.share, len(self.candidates), Fraction(0), tilt_for(numbers))
         return replace(draw, target=target_for(draw.range, numbers, self.blocks[0].unit_noise))
 
     def certify(self, data: Secret[PersonTotals], noise: Noise) -> FoundCap:
-        """A cap, drawn by how many persons are above each candidate."""
-        place = self.cap_draw.draw(data.map(self.above), noise)  # 2, 3
+        """A cap, by how many persons are above each candidate, or between them."""
+        choice = self.cap_choice
+        counts = self.between if isinstance(choice, TailChoice) else self.above
+        place = choice.draw(data.map(counts), noise)  # 2, 3
         return FoundCap(self.candidates[place], self.largest)
 
     def above(self, totals: PersonTotals) -> list[int]:
@@ -162,6 +189,17 @@ class PersonVectors:
             lengths = np.sort(self.blocks[0].lengths(part))
             above += len(lengths) - np.searchsorted(lengths, limits, side="right")
         return [int(each) for each in above]
+
+    def between(self, totals: PersonTotals) -> list[int]:
+        """For every bin of a ``TailChoice``, the weights of the persons in it: each is in one at most."""
+        assert isinstance(self.cap_choice, TailChoice)
+        ends = np.array([float(end) * _NEAR for end in self.cap_choice.ends])
+        found = np.zeros(len(ends) + 1, dtype=np.int64)
+        for part in totals.parts:
+            lengths = self.blocks[0].lengths(part)
+            weights = self.blocks[0].spreads(part, lengths, self.numbers)
+            np.add.at(found, np.searchsorted(ends, lengths, side="left"), weights)
+        return [int(each) for each in found[1:]]
 
     def draw(self, data: Secret[PersonTotals], cap: Fraction, noise: Noise) -> list[list[Fraction]]:
         """The noisy combinations of every block, by combination and cell."""
@@ -176,10 +214,16 @@ class PersonVectors:
         first: tuple[Step, ...] = ()
         if self.in_private:
             assert self.share is not None
-            params = {"candidates": len(self.candidates), "largest": self.largest}
-            drawn = StepNoise("person-cap", "gumbel", params=params)
+            drawn = self._found()
             first = (Step(CAP, StepKind.SELECT, drawn, self.share.cost),)
         return (*first, *(self._step(block, *columns[place : place + 1]) for place, block in enumerate(self.blocks)))
+
+    def _found(self) -> StepNoise:
+        """How the cap is found."""
+        choice, params = self.cap_choice, {"candidates": len(self.candidates), "largest": self.largest}
+        if isinstance(choice, TailChoice):
+            return StepNoise("person-tail", "gaussian", float(choice.law.sigma) / FULL, "persons", params=params)
+        return StepNoise("person-cap", "gumbel", params=params)
 
     def _step(self, block: TotalsBlock, *column: str) -> Step:
         """The scale is in rows at the largest value, of the first combination."""
@@ -196,9 +240,18 @@ class PersonVectors:
         return Step(block.step, StepKind.RELEASE, noise, block.share.cost)
 
 
+def choice_part(share: Share, numbers: int) -> Fraction:
+    """The part of a share that the choice of a cap gets."""
+    return TAIL_PART if _reads_tail(share, numbers) else draw_part(share, numbers)
+
+
+def _reads_tail(share: Share, numbers: int) -> bool:
+    return numbers >= MANY and not share.is_pure
+
+
 def divided(share: Share, numbers: int, *, in_private: bool) -> tuple[Share | None, Share]:
-    """The part of a share that the draw of a cap gets, and the rest, for so many numbers."""
-    part = draw_part(share, numbers)
+    """The part of a share that the choice of a cap gets, and the rest, for so many numbers."""
+    part = choice_part(share, numbers)
     return (share.part(part), share.part(1 - part)) if in_private else (None, share)
 
 

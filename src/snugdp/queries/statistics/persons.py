@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from snugdp.core.outcome import Outcome, Unit
-from snugdp.mechanisms.persons.cap_draw import draw_part
 from snugdp.mechanisms.persons.totals import (
     THEOREM,
     PersonVectors,
     ShownAtCap,
     ShownVectors,
     TotalsBlock,
+    choice_part,
     divided,
     share_of_row,
 )
@@ -120,8 +120,8 @@ def better_share(shares: tuple[Share, ...], cells: int, most: int, parts: int = 
 
 def cap_notes(vectors: PersonVectors, error: float | None) -> tuple[Note, ...]:
     """What a plan says of a cap that is found in private: what it costs and gains, against a public one."""
-    numbers = vectors.cells * len(vectors.blocks[0].rows)
-    part = float(draw_part(vectors.blocks[0].share, numbers))
+    numbers = vectors.numbers
+    part = float(choice_part(vectors.blocks[0].share, numbers))
     params = {"candidates": len(vectors.candidates), "largest": vectors.largest, "part": part}
     found = [Note("persons-private-cap", params)]
     if error is not None:
