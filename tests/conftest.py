@@ -22,7 +22,7 @@ from random import Random
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.effort import often, repeated
+from tests.effort import SLOW, often, repeated
 
 HERE = Path(__file__).parent
 os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
@@ -63,20 +63,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name."""
+    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name.
+
+    ``make slow`` leaves out what ``make test`` has run, unless the test is marked ``repeated`` too.
+    """
     named = {given.partition("[")[0] for given in config.args if "::" in given}
     turn: Counter[str] = Counter()
     kept, left = [], []
     for item in items:
         mark = item.get_closest_marker("sampled")
-        if mark is not None:
-            item.add_marker(repeated)
-            name = item.nodeid.partition("[")[0]
-            turn[name] += 1
-            if (turn[name] - 1) % mark.args[0] and not any(given.endswith(name) for given in named):
-                left.append(item)
-                continue
-        kept.append(item)
+        if mark is None:
+            kept.append(item)
+            continue
+        name = item.nodeid.partition("[")[0]
+        place = turn[name]
+        turn[name] += 1
+        once = item.get_closest_marker("repeated") is None and item.get_closest_marker("slow") is None
+        has_run = SLOW and once and place % mark.kwargs["before"] == 0
+        item.add_marker(repeated)
+        chosen = place % mark.args[0] == 0 and not has_run
+        (kept if chosen or any(given.endswith(name) for given in named) else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept

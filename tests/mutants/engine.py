@@ -3,6 +3,7 @@
 Children are forked from a process that has loaded numpy and the like and no module of ours, so a changed module is the
 only one there ever is. A mutant counts as caught if its check passes on the code as it is, and raises an alarm from one
 of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
+A check that names tests of the suite need not be run on the code as it is where the suite runs too.
 """
 
 import importlib
@@ -11,7 +12,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Verdict:
     layer: str = ""
     case: str = ""
     words: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # of computing
 
     def __str__(self) -> str:
         one = self.mutant
@@ -61,14 +61,24 @@ class Verdict:
         return f"{one.number:3d} {one.name} [{one.layers}] {fate}: {self.words} ({self.seconds:.1f} s)"
 
 
-def run(some: Sequence[Mutant], processes: int = 1, tell: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
-    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process."""
+def run(
+    some: Sequence[Mutant],
+    processes: int = 1,
+    tell: Callable[[Verdict], None] = lambda _: None,
+    *,
+    green: bool = False,
+) -> list[Verdict]:
+    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process.
+
+    ``green``: the suite runs too, so checks that are tests of it are shown to mutants alone.
+    """
     checks = list(dict.fromkeys(one.check for one in some))
-    together = [tuple(checks[start : start + _TOGETHER]) for start in range(0, len(checks), _TOGETHER)]
-    tasks = []
+    clean = {check: [Found(True, words="the suite passes")] for check in checks if green and of_the_suite(check)}
+    asked = [check for check in checks if check not in clean]
+    together = [tuple(asked[start : start + _TOGETHER]) for start in range(0, len(asked), _TOGETHER)]
+    tasks = [_Task((one.check,), one) for one in some if one.check in clean]
     for each in together:
         tasks += [_Task(each), *(_Task((one.check,), one) for one in some if one.check in each)]
-    clean: dict[str, list[Found]] = {}
     early: list[tuple[Mutant, list[Found], float]] = []
     verdicts: list[Verdict] = []
     for task, found, seconds in _in_children(tasks, processes):
@@ -96,6 +106,11 @@ def judged(mutant: Mutant, clean: Sequence[Found], found: Sequence[Found], secon
     return Verdict(mutant, False, words=mutant.known or _told(others or found), seconds=seconds)
 
 
+def of_the_suite(check: str) -> bool:
+    """Whether a check is tests of the suite, and not a part of the audit."""
+    return check.startswith(("tests(", "vectors("))
+
+
 def _told(found: Sequence[Found]) -> str:
     return "; ".join(one.error or f"{one.layer} {one.case}: {one.words}" for one in found[:2])
 
@@ -110,7 +125,7 @@ class _Task:
         try:
             if self.mutant is not None:
                 sys.meta_path.insert(0, Patched(self.mutant.texts()))
-            beside = all(check.startswith(("tests(", "vectors(")) for check in self.checks)
+            beside = all(map(of_the_suite, self.checks))
             names = vars(importlib.import_module(f"tests.mutants.{'beside' if beside else 'checks'}"))
         except BaseException as problem:
             return self.lost(problem)
@@ -178,20 +193,20 @@ def warm() -> None:
 def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:
     """The findings of each task, from children that are forked one after the other, so many at a time."""
     warm()
-    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path, float]]()
+    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path]]()
     with tempfile.TemporaryDirectory() as folder:
         while left or running:
             while left and len(running) < processes:
                 place, task = left.pop()
                 answer = Path(folder) / str(place)
-                running[_forked(task, answer)] = task, answer, time.monotonic()
-            child, status = os.wait()
-            task, answer, start = running.pop(child)
+                running[_forked(task, answer)] = task, answer
+            child, status, used = os.wait4(-1, 0)
+            task, answer = running.pop(child)
             if answer.exists():
                 found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
             else:
                 found = task.lost(RuntimeError(f"the process ended with status {status}"))
-            yield task, found, time.monotonic() - start
+            yield task, found, used.ru_utime + used.ru_stime
 
 
 def _forked(task: _Task, answer: Path) -> int:

@@ -16,7 +16,7 @@ from snugdp.accounting.objective.persons import TAIL, PersonLoss
 from snugdp.accounting.objective.run import RunCost, within
 from tests.accounting.atoms import gaussian_delta
 from tests.accounting.objective.person_laws import Floats, Person, allowed, hockey, in_the_plane, on_a_line
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 FAMILIES: dict[Family, bool] = {"class_t": False, "logistic": True, "linear": True, "bounded": False}
 LEEWAY = 2e-6  # of sums over squares in the plane
@@ -40,6 +40,7 @@ def assert_within(loss: PersonLoss, with_person: Floats, without: Floats, losses
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_persons_lose_no_more_than_their_atom(family: Family) -> None:
     """Two to five rows, on a line beside any other rows, and in the plane; both directions, losses of either sign."""

@@ -128,6 +128,7 @@ SETTINGS = [
 
 
 @sampled(9)
+@repeated
 @pytest.mark.parametrize(("leverage", "mu", "slack"), SETTINGS)
 def test_the_certified_strength_holds_everywhere_and_is_nearly_the_largest(
     leverage: float, mu: float, slack: float
