@@ -27,7 +27,7 @@ from tests.effort import SLOW, often, repeated
 HERE = Path(__file__).parent
 os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
 atexit.register(shutil.rmtree, os.environ["SNUGDP_STATE"], ignore_errors=True)
-settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 80, 100))
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 50, 100))
 settings.load_profile("steady")
 logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
 
