@@ -33,7 +33,7 @@ unit: .venv/test.stamp  ## the tests alone
 	$(BIN)/pytest -q -n 2 --dist worksteal --assert=plain || { $(BIN)/pytest -q -n 2 --last-failed --last-failed-no-failures none; false; }
 
 slow: .venv/test.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
-	export SNUGDP_EFFORT=slow; $(BIN)/pytest -q -n 2 --dist worksteal --assert=plain -m '(slow or repeated) and not nightly' || { $(BIN)/pytest -q -n 2 -m '' --last-failed --last-failed-no-failures none; false; }
+	export SNUGDP_EFFORT=slow; $(BIN)/pytest -q -n 2 --dist worksteal --assert=plain --durations=40 -m '(slow or repeated) and not nightly' || { $(BIN)/pytest -q -n 2 -m '' --last-failed --last-failed-no-failures none; false; }
 
 nightly: .venv/test.stamp  ## every test with every repetition, and the paper's figures: hours
 	SNUGDP_EFFORT=nightly $(BIN)/pytest -q -n 2 --dist worksteal -m 'slow or repeated or nightly'

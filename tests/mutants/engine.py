@@ -43,6 +43,10 @@ class Found:
     weak: bool = False
     error: str = ""
 
+    def is_alarm(self, layers: str) -> bool:
+        """Whether it is one, from one of these layers."""
+        return not self.passed and not self.error and not self.weak and self.layer in layers
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -100,7 +104,7 @@ def judged(mutant: Mutant, clean: Sequence[Found], found: Sequence[Found], secon
         words = f"its check fails on the code as it is: {_told(alarms)}" if alarms else "its check finds nothing to say"
         return Verdict(mutant, False, words=words, seconds=seconds)
     for one in found:
-        if not one.passed and not one.error and not one.weak and one.layer in mutant.layers:
+        if one.is_alarm(mutant.layers):
             return Verdict(mutant, True, one.layer, one.case, one.words, seconds)
     others = [one for one in found if not one.passed]
     return Verdict(mutant, False, words=mutant.known or _told(others or found), seconds=seconds)
@@ -129,7 +133,7 @@ class _Task:
             names = vars(importlib.import_module(f"tests.mutants.{'beside' if beside else 'checks'}"))
         except BaseException as problem:
             return self.lost(problem)
-        return [_found(check, names) for check in self.checks]
+        return [_found(check, names, self.mutant.layers if self.mutant else "") for check in self.checks]
 
     def lost(self, problem: BaseException) -> list[list[Found]]:
         """That there are no findings."""
@@ -137,20 +141,19 @@ class _Task:
         return [[Found(False, error=words)] for _ in self.checks]
 
 
-def _found(check: str, names: dict[str, Any]) -> list[Found]:
+def _found(check: str, names: dict[str, Any], layers: str) -> list[Found]:
+    """What a check says, up to the first alarm from one of these layers."""
+    said: list[Found] = []
     try:
-        return [
-            Found(
-                one.passed,
-                one.layer,
-                one.case,
-                " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())[:_LENGTH],
-                one.detail.startswith(_WEAK),
-            )
-            for one in eval(check, names)
-        ]
+        for one in eval(check, names):
+            words = " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())
+            weak = one.detail.startswith(_WEAK)
+            said.append(Found(one.passed, one.layer, one.case, words[:_LENGTH], weak))
+            if said[-1].is_alarm(layers):
+                break
     except BaseException as problem:
         return _Task((check,)).lost(problem)[0]
+    return said
 
 
 class Patched(PathFinder):
