@@ -69,7 +69,7 @@ def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     named = {given.partition("[")[0] for given in config.args if "::" in given}
     turn: Counter[str] = Counter()
-    kept, left = [], []
+    kept, left = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         mark = item.get_closest_marker("sampled")
         if mark is None:
