@@ -30,10 +30,10 @@ types: .venv/dev.stamp  ## mypy --strict
 
 # Without pytest's own reading of assertions, which takes longer than many tests; what fails is run again with it.
 unit: .venv/test.stamp  ## the tests alone
-	$(BIN)/pytest -q -n 2 --dist worksteal --assert=plain || { $(BIN)/pytest -q -n 2 --last-failed --last-failed-no-failures none; false; }
+	$(BIN)/pytest -q -n 2 --dist worksteal --assert=plain --durations=25 || { $(BIN)/pytest -q -n 2 --last-failed --last-failed-no-failures none; false; }
 
 slow: .venv/test.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
-	SNUGDP_EFFORT=slow $(BIN)/pytest -q -n 2 --dist worksteal -m '(slow or repeated) and not nightly'
+	export SNUGDP_EFFORT=slow; $(BIN)/pytest -q -n 2 --dist worksteal --assert=plain --durations=40 -m '(slow or repeated) and not nightly' || { $(BIN)/pytest -q -n 2 -m '' --last-failed --last-failed-no-failures none; false; }
 
 nightly: .venv/test.stamp  ## every test with every repetition, and the paper's figures: hours
 	SNUGDP_EFFORT=nightly $(BIN)/pytest -q -n 2 --dist worksteal -m 'slow or repeated or nightly'

@@ -22,12 +22,12 @@ from random import Random
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.effort import often, repeated
+from tests.effort import SLOW, often, repeated
 
 HERE = Path(__file__).parent
 os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
 atexit.register(shutil.rmtree, os.environ["SNUGDP_STATE"], ignore_errors=True)
-settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 80, 100))
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 50, 100))
 settings.load_profile("steady")
 logging.getLogger("py4j").setLevel(logging.INFO)  # it logs when objects of an earlier Spark test are collected
 
@@ -63,20 +63,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name."""
+    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name.
+
+    ``make slow`` leaves out what ``make test`` has run, unless the test is marked ``repeated`` too.
+    """
     named = {given.partition("[")[0] for given in config.args if "::" in given}
     turn: Counter[str] = Counter()
-    kept, left = [], []
+    kept, left = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         mark = item.get_closest_marker("sampled")
-        if mark is not None:
-            item.add_marker(repeated)
-            name = item.nodeid.partition("[")[0]
-            turn[name] += 1
-            if (turn[name] - 1) % mark.args[0] and not any(given.endswith(name) for given in named):
-                left.append(item)
-                continue
-        kept.append(item)
+        if mark is None:
+            kept.append(item)
+            continue
+        name = item.nodeid.partition("[")[0]
+        place = turn[name]
+        turn[name] += 1
+        once = item.get_closest_marker("repeated") is None and item.get_closest_marker("slow") is None
+        has_run = SLOW and once and place % mark.kwargs["before"] == 0
+        item.add_marker(repeated)
+        chosen = place % mark.args[0] == 0 and not has_run
+        (kept if chosen or any(given.endswith(name) for given in named) else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept

@@ -10,8 +10,9 @@ import pytest
 from snugdp.audit.finding import LAYERS
 from tests.mutants.__main__ import score, table
 from tests.mutants.engine import Found, Verdict, judged
-from tests.mutants.patches import ROOT, TOPICS, Edit, Mutant, broken, mutants, parsed
+from tests.mutants.patches import ROOT, Edit, Mutant, broken, mutants, parsed
 
+PARTS = 6
 OK, ALARM = Found(True, "N", "a sum", "as claimed"), Found(False, "N", "a sum", "too much")
 
 
@@ -28,9 +29,11 @@ def test_every_patch_fits_the_library() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topic", TOPICS)
-def test_all_mutants_are_caught_but_those_that_are_known(topic: str) -> None:
-    done = run(*(str(one.number) for one in mutants() if one.topic == topic))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_mutants_are_caught_but_those_that_are_known(part: int) -> None:
+    """Every process loads numpy and the like once. The tests that mutants are shown to pass, or else they fail too."""
+    checks = list(dict.fromkeys(one.check for one in mutants()))[part::PARTS]
+    done = run("--green", *(str(one.number) for one in mutants() if one.check in checks))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -27,7 +27,7 @@ from tests.effort import sampled
 
 POINTS = entry_point_names()
 SOME = [group for group in inputs("column") if "float" in group[0].form]
-EVERY = 11  # of the forms: each entry point has others. The self-audit tries them all
+EVERY = 11  # of the forms: each entry point has others
 
 
 def test_what_has_a_short_form_is_covered_by_an_entry_point() -> None:
@@ -35,7 +35,7 @@ def test_what_has_a_short_form_is_covered_by_an_entry_point() -> None:
     assert set(COVERED_BY.values()) <= set(POINTS)
 
 
-@sampled(15)
+@sampled(15, 15)  # the self-audit in make slow has them all
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(POINTS)), ids=POINTS)
 def test_nothing_depends_on_private_cells(turn: int, name: str) -> None:
     findings = bad_inputs(names=[name], part=slice(turn % EVERY, None, EVERY))

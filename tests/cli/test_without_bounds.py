@@ -12,7 +12,7 @@ import pytest
 import snugdp
 from snugdp.mechanisms.bounds.looks.grid import CellSets
 from tests.cli.people import run
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 ROWS = 6000
 FIT = ("--epsilon", 2, "--delta", 1e-6, "--yes")
@@ -53,6 +53,7 @@ def written() -> tuple[bytes, bytes]:
 
 @pytest.mark.slow
 @sampled(2)
+@repeated
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_three_commands(ending: str, folder: Path) -> None:
     table = f"orders.{ending}"
@@ -83,6 +84,7 @@ SPARSE_LINE = ("sparse", "orders.parquet", "--target", "amount", "--features", "
 
 
 @sampled(4)
+@repeated
 @pytest.mark.parametrize(
     "words",
     [

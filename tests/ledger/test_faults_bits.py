@@ -16,7 +16,7 @@ from tests.effort import often, repeated, sampled
 from tests.ledger.conftest import BUDGET, TENTH, Where, another_user, as_owner, made
 from tests.ledger.faults import anchored, forged, quick_folder
 
-FLIPS = often(150, 800, 2000)
+FLIPS = often(150, 500, 2000)
 
 
 def history(ledger: Ledger) -> Receipt:

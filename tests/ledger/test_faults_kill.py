@@ -23,7 +23,7 @@ from tests.effort import often, repeated, sampled
 from tests.ledger.conftest import Where, made
 from tests.ledger.faults import KILLED, die, in_child
 
-KILLS = often(4, 20, 50)  # for each step, in SQLite
+KILLS = often(4, 12, 50)  # for each step, in SQLite
 FEWER = often(2, 5, 10)  # for a step that is much like another one
 ON_SERVER = often(2, 5)  # for each step, in PostgreSQL
 AGES = [30 + i % 7 for i in range(500)]

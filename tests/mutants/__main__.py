@@ -18,6 +18,7 @@ def main() -> int:
     options.add_argument("names", nargs="*", help="names or numbers; all if there are none")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options.add_argument("--markdown", type=Path, help="put the table into this page, between its marks")
+    options.add_argument("--green", action="store_true", help="the suite runs too, so its tests meet mutants alone")
     given = options.parse_args()
     every = mutants()
     if problems := broken(every):
@@ -27,7 +28,7 @@ def main() -> int:
     if unknown:
         options.error(f"there is no mutant {', '.join(sorted(unknown))}")
     some = [one for one in every if not given.names or {one.name, str(one.number)} & set(given.names)]
-    verdicts = run(some, given.processes, lambda verdict: print(verdict, flush=True))
+    verdicts = run(some, given.processes, lambda verdict: print(verdict, flush=True), green=given.green)
     print(score(verdicts))
     if given.markdown:
         page = given.markdown.read_text(encoding="utf-8")

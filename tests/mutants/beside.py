@@ -28,9 +28,10 @@ def tests(*names: str) -> list[Seen]:
     """G and X: tests beside the library. Other errors than assertions and a ledger's own are no alarm."""
     told = _Reports()
     # Plain assertions: pytest would rewrite modules of the library whose names end in _test, from their files.
-    options = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning", "--rootdir"]
+    options = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning"]
+    options += ["-m", "not nightly", "--rootdir", str(ROOT)]
     with redirect_stdout(io.StringIO()):
-        code = pytest.main([*options, str(ROOT), "-m", "", *(str(ROOT / name) for name in names)], plugins=[told])
+        code = pytest.main([*options, *(str(ROOT / name) for name in names)], plugins=[told])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or told.errors:
         raise RuntimeError(f"pytest ended with {code!s}: {'; '.join(told.errors)}"[:300])
     layer = "G" if names[0].startswith(("tests/ledger/", "tests/release/")) else "X"

@@ -1,5 +1,6 @@
 """What mutants are shown to, by layer: one law, one case, one certificate, one entry point, some tests."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -31,18 +32,18 @@ from tests.mutants.beside import tests, vectors
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "tests", "vectors"]  # for checks in patches
 
 
-def site_law(site: str, law: Law | None = None, count: int | None = None) -> list[Finding]:
+def site_law(site: str, law: Law | None = None, count: int | None = None) -> Iterator[Finding]:
     """S: one law at one site of our source; with ``count``, only so many findings of it."""
     real = (law,) if isinstance(law, Continuous) else ()
     whole = (law,) if law is not None and not real else ()
     kept: dict[str, Any] = {"REAL": real, "WHOLE": whole, "SMALL": ()} if law is not None else {}
     with mock.patch.dict(vars(sources), kept):
-        return list(islice(sources.SITES[site](Exact(), QUICK), count))
+        yield from islice(sources.SITES[site](Exact(), QUICK), count)
 
 
-def inside(part: str, count: int | None = None, single: float = QUICK.single) -> list[Finding]:
+def inside(part: str, count: int | None = None, single: float = QUICK.single) -> Iterator[Finding]:
     """S: the first findings about the coins and fallbacks of our source; ``single`` as in ``LawEffort``."""
-    return list(islice(inside_source.PARTS[part](replace(QUICK, single=single)), count))
+    return islice(inside_source.PARTS[part](replace(QUICK, single=single)), count)
 
 
 def source(part: str) -> list[Finding]:
@@ -71,14 +72,15 @@ def dense(case: str, runs: int = 150, most: int | None = None, random: int = 0) 
     return density(case_of(case), runs=runs, most=most, random=random)
 
 
-def near(case: str, runs: int = 4, random: int = 40, pair: int | None = None) -> list[Finding]:
+def near(case: str, runs: int = 4, random: int = 40, pair: int | None = None) -> Iterator[Finding]:
     """N: the worst pairs of a case, or one of them, and random ones."""
     made = case_of(case)
     if pair is not None:
         pairs = list(made.worst())[pair : pair + 1]
         made = replace(made, worst=lambda: pairs)
-    steps = stepwise(made, random=random // 4)
-    return [*neighbour(made, runs=runs, random=random), *steps, *hidden_runs(made, runs=runs)]
+    yield from neighbour(made, runs=runs, random=random)
+    yield from stepwise(made, random=random // 4)
+    yield from hidden_runs(made, runs=runs)
 
 
 def ends(case: str, runs: int = 2000, most: int = 1) -> list[Finding]:

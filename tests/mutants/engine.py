@@ -3,6 +3,8 @@
 Children are forked from a process that has loaded numpy and the like and no module of ours, so a changed module is the
 only one there ever is. A mutant counts as caught if its check passes on the code as it is, and raises an alarm from one
 of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
+A check that is tests of the suite, or the very part of the self-audit that the suite has, need not be run on the code
+as it is where the suite runs too.
 """
 
 import importlib
@@ -11,7 +13,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,15 +21,21 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from _pytest.config import get_config
+
 from tests.mutants.patches import Mutant
 
 SECONDS = 600  # a check that takes longer is stopped
 _WEAK = "too weak"
 _LENGTH = 240  # of the words of a finding
 _TOGETHER = 8  # checks of the code as it is in one process
-_HEAVY = (
-    "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes flint narwhals "
-    "polars pandas pyarrow.compute jinja2 pytest hypothesis.strategies"
+_BESIDE = ("tests", "vectors")
+_AUDITED = ("site_law", "covered", "source", "seeds", "canaries", "bad", "demanded")  # by test_run.py in make slow
+_HEAVY = (  # loaded, never used: a thread of the parent would be missing in its children
+    "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes sklearn.pipeline "
+    "sklearn.model_selection sklearn.preprocessing flint polars pandas pyarrow.compute jinja2 pytest pdb narwhals "
+    "narwhals._polars.dataframe narwhals._polars.series narwhals._pandas_like.dataframe narwhals._arrow.dataframe "
+    "hypothesis.strategies tomllib statistics unittest.mock"
 )
 
 
@@ -43,6 +50,10 @@ class Found:
     weak: bool = False
     error: str = ""
 
+    def is_alarm(self, layers: str) -> bool:
+        """Whether it is one, from one of these layers."""
+        return not self.passed and not self.error and not self.weak and self.layer in layers
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -53,7 +64,7 @@ class Verdict:
     layer: str = ""
     case: str = ""
     words: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # of computing
 
     def __str__(self) -> str:
         one = self.mutant
@@ -61,14 +72,24 @@ class Verdict:
         return f"{one.number:3d} {one.name} [{one.layers}] {fate}: {self.words} ({self.seconds:.1f} s)"
 
 
-def run(some: Sequence[Mutant], processes: int = 1, tell: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
-    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process."""
+def run(
+    some: Sequence[Mutant],
+    processes: int = 1,
+    tell: Callable[[Verdict], None] = lambda _: None,
+    *,
+    green: bool = False,
+) -> list[Verdict]:
+    """The verdicts on these mutants. Every check is run on the code as it is once; many of them share a process.
+
+    ``green``: the suite runs too, so what it has of checks meets mutants alone.
+    """
     checks = list(dict.fromkeys(one.check for one in some))
-    together = [tuple(checks[start : start + _TOGETHER]) for start in range(0, len(checks), _TOGETHER)]
-    tasks = []
+    clean = {check: [Found(True, words="the suite passes")] for check in checks if green and of_the_suite(check)}
+    asked = [check for check in checks if check not in clean]
+    together = [tuple(asked[start : start + _TOGETHER]) for start in range(0, len(asked), _TOGETHER)]
+    tasks = [_Task((one.check,), one) for one in some if one.check in clean]
     for each in together:
         tasks += [_Task(each), *(_Task((one.check,), one) for one in some if one.check in each)]
-    clean: dict[str, list[Found]] = {}
     early: list[tuple[Mutant, list[Found], float]] = []
     verdicts: list[Verdict] = []
     for task, found, seconds in _in_children(tasks, processes):
@@ -90,10 +111,15 @@ def judged(mutant: Mutant, clean: Sequence[Found], found: Sequence[Found], secon
         words = f"its check fails on the code as it is: {_told(alarms)}" if alarms else "its check finds nothing to say"
         return Verdict(mutant, False, words=words, seconds=seconds)
     for one in found:
-        if not one.passed and not one.error and not one.weak and one.layer in mutant.layers:
+        if one.is_alarm(mutant.layers):
             return Verdict(mutant, True, one.layer, one.case, one.words, seconds)
     others = [one for one in found if not one.passed]
     return Verdict(mutant, False, words=mutant.known or _told(others or found), seconds=seconds)
+
+
+def of_the_suite(check: str) -> bool:
+    """Whether the suite runs the same as a check does; cases are audited with other numbers of runs."""
+    return check.partition("(")[0] in (*_BESIDE, *_AUDITED)
 
 
 def _told(found: Sequence[Found]) -> str:
@@ -110,11 +136,11 @@ class _Task:
         try:
             if self.mutant is not None:
                 sys.meta_path.insert(0, Patched(self.mutant.texts()))
-            beside = all(check.startswith(("tests(", "vectors(")) for check in self.checks)
+            beside = all(check.partition("(")[0] in _BESIDE for check in self.checks)
             names = vars(importlib.import_module(f"tests.mutants.{'beside' if beside else 'checks'}"))
         except BaseException as problem:
             return self.lost(problem)
-        return [_found(check, names) for check in self.checks]
+        return [_found(check, names, self.mutant.layers if self.mutant else "") for check in self.checks]
 
     def lost(self, problem: BaseException) -> list[list[Found]]:
         """That there are no findings."""
@@ -122,20 +148,19 @@ class _Task:
         return [[Found(False, error=words)] for _ in self.checks]
 
 
-def _found(check: str, names: dict[str, Any]) -> list[Found]:
+def _found(check: str, names: dict[str, Any], layers: str) -> list[Found]:
+    """What a check says, up to the first alarm from one of these layers."""
+    said: list[Found] = []
     try:
-        return [
-            Found(
-                one.passed,
-                one.layer,
-                one.case,
-                " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())[:_LENGTH],
-                one.detail.startswith(_WEAK),
-            )
-            for one in eval(check, names)
-        ]
+        for one in eval(check, names):
+            words = " ".join(f"{one.claim}; {one.measured}{f' ({one.detail})' if one.detail else ''}".split())
+            weak = one.detail.startswith(_WEAK)
+            said.append(Found(one.passed, one.layer, one.case, words[:_LENGTH], weak))
+            if said[-1].is_alarm(layers):
+                break
     except BaseException as problem:
         return _Task((check,)).lost(problem)[0]
+    return said
 
 
 class Patched(PathFinder):
@@ -173,25 +198,26 @@ def warm() -> None:
     for name in _HEAVY.split():
         with suppress(ImportError):
             importlib.import_module(name)
+    get_config()  # loads more of pytest
 
 
 def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:
     """The findings of each task, from children that are forked one after the other, so many at a time."""
     warm()
-    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path, float]]()
+    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path]]()
     with tempfile.TemporaryDirectory() as folder:
         while left or running:
             while left and len(running) < processes:
                 place, task = left.pop()
                 answer = Path(folder) / str(place)
-                running[_forked(task, answer)] = task, answer, time.monotonic()
-            child, status = os.wait()
-            task, answer, start = running.pop(child)
+                running[_forked(task, answer)] = task, answer
+            child, status, used = os.wait4(-1, 0)
+            task, answer = running.pop(child)
             if answer.exists():
                 found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
             else:
                 found = task.lost(RuntimeError(f"the process ended with status {status}"))
-            yield task, found, time.monotonic() - start
+            yield task, found, used.ru_utime + used.ru_stime
 
 
 def _forked(task: _Task, answer: Path) -> int:

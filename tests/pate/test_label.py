@@ -14,7 +14,7 @@ from snugdp.mechanisms.teachers.planning import design
 from snugdp.pate.face import Numbers, propose
 from snugdp.pate.proposals import Size
 from snugdp.propose.forecast import Note
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 SURE = np.array([[300, 60, 40], [10, 350, 40]] * 100)  # leads of 240 and 310 of 400
 SPLIT = np.array([[140, 130, 130]] * 200)
@@ -144,6 +144,7 @@ def test_forms_agree() -> None:
 
 
 @sampled(20)
+@repeated
 @pytest.mark.parametrize("teachers", [1, 2, 3, 40])
 @pytest.mark.parametrize(
     ("turn", "budget"), list(enumerate([("0.01", "1e-9"), ("1", "0.3"), ("5", "0.05"), ("30", "1e-5")]))

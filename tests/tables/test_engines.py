@@ -26,7 +26,7 @@ EXPECTED = unwrap(measure(TABLE, WORK))
 
 @pytest.mark.slow
 @repeated
-@settings(max_examples=often(6, 30), deadline=None)
+@settings(max_examples=often(6, 18, 30), deadline=None)
 @given(threads=st.integers(1, 8), size=st.integers(500, 60_000), seed=st.integers(0, 99))
 def test_order_split_and_threads_do_not_matter(threads: int, size: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

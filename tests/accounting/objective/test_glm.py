@@ -71,6 +71,7 @@ def worst(epsilon: float, m: float, kappa: float) -> float:
 
 
 @sampled(9)
+@repeated
 @pytest.mark.parametrize(("m", "kappa"), SETTINGS)
 def test_random_neighbours_stay_below_the_whole_curve(m: float, kappa: float) -> None:
     rng = np.random.default_rng(int(1000 * m))

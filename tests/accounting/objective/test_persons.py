@@ -17,7 +17,7 @@ from snugdp.accounting.objective.run import RunCost, within
 from tests.accounting.atoms import gaussian_delta
 from tests.accounting.objective.person_attack import attacks
 from tests.accounting.objective.person_laws import Floats, Person, allowed, hockey, in_the_plane, on_a_line
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 FAMILIES: dict[Family, bool] = {"class_t": False, "logistic": True, "linear": True, "bounded": False}
 LEEWAY = 2e-6  # of sums over squares in the plane
@@ -41,15 +41,16 @@ def assert_within(loss: PersonLoss, with_person: Floats, without: Floats, losses
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_persons_lose_no_more_than_their_atom(family: Family) -> None:
     """Two to five rows, on a line beside any other rows, and in the plane; both directions, losses of either sign."""
     random = np.random.default_rng(13)
-    for _ in range(often(1, 12)):
+    for _ in range(often(1, 3, 12)):
         m = math.exp(random.uniform(math.log(0.05), math.log(1.5)))
         loss = loss_of(family, m, m * math.exp(random.uniform(math.log(0.3), math.log(6.0))))
         kappa = float(loss.kappa)
-        for each in range(often(8, 30)):
+        for each in range(often(8, 16, 30)):
             person = Person.random(random, plane=each % 4 == 0)
             losses = losses_around(random, loss)
             if each % 4 == 0:

@@ -139,6 +139,7 @@ def test_less_noise_breaks_the_claim(epsilon: float, delta: float) -> None:
 
 
 @sampled(8)
+@repeated
 @pytest.mark.parametrize("kind", CLASS_T)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-3)])
 def test_beside_a_gaussian_part(kind: str, epsilon: float, delta: float) -> None:

@@ -47,6 +47,7 @@ def pairs() -> list[tuple[Run, TradeoffCurve]]:
 
 
 @sampled(9)
+@repeated
 @pytest.mark.parametrize("name", LAWS)
 def test_no_finite_run_leaks_more_than_the_bounds(name: str) -> None:
     law, tight = LAWS[name], 0.0
@@ -120,6 +121,7 @@ def test_a_failure_mass_is_covered() -> None:
 
 
 @sampled(8)
+@repeated
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("most", [1, 3, 12])
 def test_cutting_the_number_of_runs_is_free_if_it_refuses(name: str, most: int) -> None:
@@ -191,6 +193,7 @@ TABLE = {
 
 
 @sampled(9)
+@repeated
 @pytest.mark.parametrize(("method", "runs"), TABLE)
 def test_the_table_of_affordable_runs(method: str, runs: int) -> None:
     law = selection.geometric(runs)

@@ -316,7 +316,7 @@ JUNK = st.one_of(
 
 @pytest.mark.slow
 @repeated
-@settings(max_examples=often(20, 80, 150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(20, 60, 150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["pate", "pca", "sparse", "table", "three"]))
@@ -339,7 +339,7 @@ def test_a_damaged_file_is_a_value_error_or_a_model(data: st.DataObject) -> None
 
 
 @repeated
-@settings(max_examples=often(12, 60, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(12, 40, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**6), junk=st.binary(max_size=3), cut=st.booleans())
 def test_damaged_bytes_are_a_value_error_or_a_model(
     at: int, junk: bytes, cut: bool, tmp_path_factory: pytest.TempPathFactory

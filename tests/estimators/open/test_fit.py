@@ -40,7 +40,7 @@ from snugdp.estimators.open.fit import OpenFit
 from snugdp.mechanisms.bounds import sorts
 from snugdp.report.model import render, told
 from snugdp.tables.found import Flag
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.estimators import checks
 
 MIXED = Schema(
@@ -304,6 +304,7 @@ def hostile() -> dict[str, tuple[Any, Any]]:
 
 
 @sampled(84)
+@repeated
 @pytest.mark.parametrize("table", hostile())
 @pytest.mark.parametrize("name", MODELS)
 def test_hostile_tables(name: str, table: str) -> None:
@@ -366,6 +367,7 @@ def test_a_refused_fit_says_what_may_be_missing() -> None:
 
 
 @sampled(12)
+@repeated
 @pytest.mark.parametrize("rows", [2, 4000])
 @pytest.mark.parametrize("name", MODELS)
 def test_models_travel(name: str, rows: int, tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def rows_to_add(rng: np.random.Generator) -> list[Array]:
 
 
 @sampled(12)
+@repeated
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("moves", [False, True])
 def test_no_row_moves_a_fit_further_than_it_costs(name: str, moves: bool) -> None:

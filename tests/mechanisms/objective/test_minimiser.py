@@ -21,7 +21,7 @@ from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Loss, PseudoHuber
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.noise.exact.test_minimiser import known_draw, rounded
 
 LOSSES: list[Loss] = [LogCosh("0.25"), PseudoHuber("0.1"), Huber("0.3"), LogCosh("0.001")]
@@ -154,6 +154,7 @@ def extreme() -> dict[str, pl.DataFrame]:
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("kind", extreme())
 def test_extreme_tables_and_settings_neither_raise_nor_warn(kind: str) -> None:
     frame = extreme()[kind]

@@ -94,7 +94,7 @@ def largest_excess(run: ObjectiveRun, budget: Budget, pair: tuple[Floats, Floats
 def test_with_and_without_each_person_of_small_tables(loss: str, plane: bool) -> None:
     """Every neighbouring pair of random tables of one to three persons at the ends of their bounds."""
     random, used = np.random.default_rng(5), []
-    for _ in range(often(2 if plane else 4, 90 if plane else 160)):
+    for _ in range(often(2, 8, 90) if plane else often(4, 16, 160)):
         budget, weight = BUDGETS[int(random.integers(often(1, 2)))], int(random.choice([1, 2, 3]))
         run = run_for(loss, plane, budget, weight, Fraction(random.choice([0.0625, 0.25, 1.0])))
         whole = people(random) if loss == "line" else as_labels(people(random))
@@ -129,7 +129,7 @@ def test_the_noise_is_used_up_by_a_person_at_the_end(loss: str, weight: int) -> 
 @repeated
 def test_softmax_with_and_without_a_person() -> None:
     """Three classes on a line of features, by densities in space; a person with all three labels, and with one."""
-    line = np.linspace(-6.0, 6.0, often(49, 97))
+    line = np.linspace(-6.0, 6.0, often(49, 65, 97))
     b = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
     volume = (line[1] - line[0]) ** 3 / (2 * math.pi) ** 1.5
     without = np.exp(-(b**2).sum(axis=1) / 2) * volume

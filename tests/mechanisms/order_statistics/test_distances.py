@@ -83,7 +83,7 @@ betas_of_ints = st.one_of(st.integers(0, 61), st.floats(0, 61))
 
 
 @repeated
-@settings(max_examples=often(30, 120, 300), deadline=None)
+@settings(max_examples=often(30, 90, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -97,7 +97,7 @@ def test_integers_agree_with_the_formulas(rows: list[int], beta: float, data: st
 
 
 @repeated
-@settings(max_examples=often(30, 120, 300), deadline=None)
+@settings(max_examples=often(30, 90, 300), deadline=None)
 @given(rows_of_floats, st.floats(0, 6), st.data())
 def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(rows)))
@@ -109,7 +109,7 @@ def test_floats_agree_with_the_formulas(rows: list[float], beta: float, data: st
 
 
 @repeated
-@settings(max_examples=often(30, 120, 300), deadline=None)
+@settings(max_examples=often(30, 90, 300), deadline=None)
 @given(rows_of_ints, betas_of_ints, st.data())
 def test_one_row_moves_a_distance_by_one(rows: list[int], beta: float, data: st.DataObject) -> None:
     where = data.draw(st.integers(0, len(rows) - 1))

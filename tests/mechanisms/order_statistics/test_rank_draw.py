@@ -239,7 +239,7 @@ def test_draws_have_their_law(noise: Noise) -> None:
         for table in ((), (0, 2, 2, 2, 4, 4)):
             draw = RankDraw.paid_by(share, RankTarget.quantile(HALF), Points(-1, POINTS, base))
             cells: Secret[Integers | ValueCounts] = Secret(np.array(table, dtype=np.int64))
-            n = often(500, 2000, 4000)
+            n = often(500, 1000, 4000)
             drawn = [OneRank(draw, share).draw(cells, noise) for _ in range(n)]
             counts = np.array([drawn.count(g) for g in range(-1, POINTS + 1)])
             expected = n * law(draw, table)

@@ -23,7 +23,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Schema
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images
 
 LOSSES: list[Loss] = [Logistic(), SoftHinge("0.5"), PseudoHuber("0.4"), LogCosh("0.4"), TamedPoisson(3, 2)]
@@ -90,6 +90,7 @@ def chain(loss: Loss, seed: int, steps: int) -> list[pd.DataFrame]:
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_one_row_moves_curvature_and_minimiser_as_little_as_is_claimed(loss: Loss) -> None:
     """Both directions of every pair in long chains, through the code that is released."""

@@ -112,7 +112,7 @@ def test_no_person_moves_three_quantiles_farther_than_is_paid() -> None:
         tuple(Fraction(k, 4) for k in (1, 2, 3)), Points(0, 5, BaseMeasure.UNIFORM), Share.pure(Budget(1)), FULL, 1
     )
     rng, worst = np.random.default_rng(4), 0.0
-    for _ in range(often(20, 400)):
+    for _ in range(often(20, 80, 400)):
         others, parts = int(rng.integers(0, 7)), int(rng.integers(1, 4))
         own = np.diff([0, *sorted(rng.choice(np.arange(1, FULL), parts - 1, replace=False)), FULL])
         cell, weight = rng.integers(0, 6, others + parts), np.concatenate([rng.integers(1, FULL, others), own])

@@ -21,7 +21,7 @@ from snugdp import Budget, Cost, Plan, Selection
 from snugdp.accounting import gaussian
 from tests.accounting.hockey import hockey_stick
 from tests.accounting.selection.selected import by_the_books
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.selection.test_select import LAWS, Script, Told, law_named, paid, value_of
 from tests.plans import plan_of
 
@@ -146,6 +146,7 @@ def excess(name: str, counts: Floats, trials: int = often(150, 400)) -> float:
 
 
 @sampled(16)
+@repeated
 @pytest.mark.parametrize("most", [3, 12, _FAR])
 @pytest.mark.parametrize("name", LAWS)
 def test_no_order_of_scores_breaks_the_claim(name: str, most: int) -> None:
@@ -188,6 +189,7 @@ class Gaussian:
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("name", LAWS)
 def test_gaussian_runs_under_adversarial_scores(name: str) -> None:
     """The line in cells, and a sure sign with the failure's probability; the lowest ratios on top, then the highest."""

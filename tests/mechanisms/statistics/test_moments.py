@@ -15,7 +15,7 @@ from snugdp.mechanisms.statistics.moments import Found, JointMoments, NoisyMomen
 from snugdp.noise import Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.statistics.universes import SHARES, moved, name, used
 
 SHAPES = [(1, 1), (1, 2), (2, 1), (2, 2)]
@@ -84,6 +84,7 @@ STATISTICS: list[tuple[int, int, Callable[[NoisyMoments], Found]]] = [
 
 
 @sampled(3)
+@repeated
 @pytest.mark.parametrize("share", SHARES, ids=name)
 @pytest.mark.parametrize(("columns", "degree", "statistic"), STATISTICS)
 def test_intervals_cover_in_19_of_20_cases(

@@ -100,7 +100,7 @@ def test_one_draw_is_tight_and_less_noise_is_caught(mu: str) -> None:
 
 
 @repeated
-@settings(max_examples=often(15, 100), deadline=None)
+@settings(max_examples=often(15, 50, 100), deadline=None)
 @given(
     st.lists(st.floats(-1, 1), min_size=2, max_size=6),
     st.lists(st.floats(-8, 8), min_size=6, max_size=6),
@@ -185,7 +185,7 @@ def test_all_tables_of_a_small_universe_through_the_whole_numbers(centre: int) -
 
 
 @repeated
-@settings(max_examples=often(10, 60), deadline=None)
+@settings(max_examples=often(10, 40, 60), deadline=None)
 @given(st.integers(0, 10**6), st.integers(-CELLS, CELLS))
 def test_one_row_moves_scores_by_no_more_than_the_planned_sensitivity(seed: int, centre: int) -> None:
     rng = np.random.default_rng(seed)
@@ -220,7 +220,7 @@ def test_the_centre_takes_the_mean_out() -> None:
 
 
 @repeated
-@settings(max_examples=often(10, 60), deadline=None)
+@settings(max_examples=often(10, 40, 60), deadline=None)
 @given(st.integers(0, 10**6), st.integers(-CELLS, CELLS), st.sampled_from(["1/3", "1", "7/5", "3"]))
 def test_one_row_moves_all_scores_by_no_more_than_its_norm(seed: int, centre: int, norm: str) -> None:
     """Shortened rows, dense and sparse, in whole numbers: what one row moves, squared, against what was planned."""

@@ -60,7 +60,7 @@ def answers(row: Row, sigma: float, threshold: float, spread: float) -> Floats:
 @repeated
 def test_the_joint_loss_is_above_the_exact_one() -> None:
     generator = np.random.default_rng(4)
-    for _ in range(often(5, 30)):
+    for _ in range(often(5, 15, 30)):
         sigma, spread = float(np.exp(generator.uniform(0.2, 2.5))), float(np.exp(generator.uniform(0, 2)))
         row = tuple(int(n) for n in generator.multinomial(25, generator.dirichlet(np.full(3, 0.6))))
         at = float(generator.uniform(5, 25))

@@ -23,7 +23,7 @@ from snugdp.mechanisms.teachers.distance_test import (
     labels_profile,
 )
 from snugdp.mechanisms.teachers.pair import Profile, composer_for, pair
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.mechanisms.noisy_votes import histograms, joint, moved, probabilities
 
 Floats = NDArray[np.float64]
@@ -111,6 +111,7 @@ def violations(test: SharpDistance, setting: Setting) -> tuple[float, set[int]]:
 
 
 @sampled(9)
+@repeated
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_bit_and_labels_keep_within_the_budget_on_all_neighbours(setting: Setting) -> None:
     test = make(setting)

@@ -58,7 +58,7 @@ def test_no_rows_at_all() -> None:
 
 
 @repeated
-@settings(max_examples=often(20, 100, 200), deadline=None)
+@settings(max_examples=often(20, 60, 200), deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.data())
 def test_one_row_moves_the_distance_by_one(counts: list[int], data: st.DataObject) -> None:
     here = np.array(counts)

@@ -61,7 +61,7 @@ def test_printed_list_is_not_monotone() -> None:
 
 
 @repeated
-@settings(max_examples=often(20, 100, 200), deadline=None)
+@settings(max_examples=often(20, 60, 200), deadline=None)
 @given(noise_epsilons, st.integers(0, 60), deltas, relations)
 def test_epsilon_is_a_close_upper_value(eps: float, gap: int, delta: float, relation: vote.Relation) -> None:
     true = as_written(eps, gap, delta, relation)
@@ -71,7 +71,7 @@ def test_epsilon_is_a_close_upper_value(eps: float, gap: int, delta: float, rela
 
 
 @repeated
-@settings(max_examples=often(15, 60, 120), deadline=None)
+@settings(max_examples=often(15, 45, 120), deadline=None)
 @given(noise_epsilons, deltas, relations)
 def test_envelope_is_the_running_maximum(eps: float, delta: float, relation: vote.Relation) -> None:
     size = vote.vanishing_gap(eps, delta, relation) + 3
@@ -102,7 +102,7 @@ def test_worst_case_is_not_monotone_in_the_noise() -> None:
 
 @pytest.mark.slow
 @repeated
-@settings(max_examples=often(10, 60), deadline=None)
+@settings(max_examples=often(10, 40, 60), deadline=None)
 @given(st.floats(1e-3, 20), st.sampled_from([0, 1e-12, 1e-6, 1e-3, 0.1, 0.49]), relations)
 def test_noise_for_a_guarantee_keeps_it(epsilon: float, delta: float, relation: vote.Relation) -> None:
     noise = vote.noise_epsilon_for(epsilon, delta, relation)
@@ -114,7 +114,7 @@ def test_noise_for_a_guarantee_keeps_it(epsilon: float, delta: float, relation: 
 
 
 @repeated
-@settings(max_examples=often(15, 60, 100), deadline=None)
+@settings(max_examples=often(15, 45, 100), deadline=None)
 @given(st.floats(0.05, 20), st.floats(0, 2), deltas, relations)
 def test_least_gap(noise: float, epsilon: float, delta: float, relation: vote.Relation) -> None:
     gap = vote.least_gap(noise, epsilon, delta, relation)

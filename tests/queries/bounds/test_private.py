@@ -58,6 +58,7 @@ def loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 @pytest.mark.slow
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("outside", [0, 0.1])
 def test_each_end_keeps_its_half_and_needs_all_of_it(relation: str, outside: float) -> None:

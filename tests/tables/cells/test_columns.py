@@ -18,7 +18,7 @@ from snugdp.tables.cells import Names, groups, numbers, truths
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import label_texts
 from snugdp_studies.audit.side_channels.inputs import object_array as objects
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.tables.cells.loaders import LOADERS, load
 from tests.tables.cells.odd import HOSTILE, ODD, cells
 
@@ -80,6 +80,7 @@ def test_rows_of_untyped_columns_do_not_see_each_other(reader: str, container: s
 
 
 @sampled(20)
+@repeated
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask hostile cells
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("base", BASES)
@@ -101,6 +102,7 @@ def test_one_odd_cell_does_not_change_the_others(base: str, loader: str) -> None
 
 
 @sampled(5)
+@repeated
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("base", BASES)

@@ -18,7 +18,7 @@ from snugdp.tables.cells import dates, moments
 from snugdp.tables.cells.cell import DAY
 from snugdp.tables.cells.dates import MISSING, days
 from snugdp_studies.audit.side_channels.inputs import object_array as objects
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.tables.cells.loaders import LOADERS, load
 from tests.tables.cells.odd import HOSTILE, ODD, cells
 
@@ -52,6 +52,7 @@ def refused(column: Any) -> bool:
 
 
 @sampled(12)
+@repeated
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # loaders ask hostile cells
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("base", BASES)

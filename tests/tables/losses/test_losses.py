@@ -33,7 +33,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import ImagePass, Rows, run
 from snugdp.tables.schema.schema import Number, Schema
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 from tests.tables.passes.test_gradient import native as frame
 
 LOSSES: list[Loss] = [
@@ -145,6 +145,7 @@ def argument(loss: Loss, theta: Fraction, t: int, w: int) -> tuple[Fraction, int
 
 
 @sampled(6)
+@repeated
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: Loss, level: int) -> None:

@@ -21,7 +21,7 @@ from snugdp.tables.passes.gradient import GradientEnclosure, Slopes
 from snugdp.tables.rows import ImagePass, Rows
 from snugdp.tables.rows import run as run_images
 from snugdp.tables.schema.schema import Number, Schema
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 ONE = Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y", intercept=False)
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(0, 3), "y": Number(-2, 2)}, target="y")
@@ -69,6 +69,7 @@ def rows_for(loss: Loss, theta: Fraction, seed: int) -> Iterator[tuple[int, int]
 
 
 @sampled(21)
+@repeated
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_every_row_is_within_the_proved_error(loss: Loss, level: int) -> None:

@@ -58,7 +58,7 @@ def test_bit_identical_over_shuffles_partitions_blocks_and_layouts(constant: boo
     X, y = table(3, 1200, 6)
     whole = gather(row_map, X, y)
     rng = np.random.default_rng(4)
-    for shuffle in range(often(8, 40, 100)):
+    for shuffle in range(often(8, 24, 100)):
         order = rng.permutation(len(X))
         cuts = np.sort(rng.integers(0, len(X) + 1, int(rng.integers(0, 64))))
         parts = []

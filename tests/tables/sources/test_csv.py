@@ -84,7 +84,7 @@ def is_well_formed(content: str) -> bool:
 
 
 @repeated
-@settings(max_examples=often(50, 200, 400), deadline=None)
+@settings(max_examples=often(50, 150, 400), deadline=None)
 @given(content=RAW, block=BLOCKS)
 def test_any_text_is_refused_or_read_as_the_standard_library_does(
     tmp_path_factory: Any, content: str, block: int
@@ -128,7 +128,7 @@ STYLES = st.tuples(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), st.sampl
 @sampled(3)
 @pytest.mark.parametrize("write", [by_csv, by_pandas, by_polars])
 @repeated
-@settings(max_examples=often(20, 100), deadline=None)
+@settings(max_examples=often(20, 60, 100), deadline=None)
 @given(table=TABLE, style=STYLES, block=BLOCKS)
 def test_what_a_writer_wrote_is_read(
     tmp_path_factory: Any, write: Any, table: list[list[str]], style: Any, block: int
@@ -146,7 +146,7 @@ def test_what_a_writer_wrote_is_read(
 
 
 @repeated
-@settings(max_examples=often(30, 100, 200), deadline=None)
+@settings(max_examples=often(30, 80, 200), deadline=None)
 @given(content=RAW.filter(is_well_formed), table=TABLE, line=st.sampled_from(["\n", "\r\n"]), data=st.data())
 def test_one_more_record_changes_no_other_row(
     tmp_path_factory: Any, content: str, table: list[list[str]], line: str, data: st.DataObject

@@ -43,7 +43,7 @@ def tally(rows: Sequence[Sequence[str | None]]) -> dict[str, int]:
 
 @pytest.mark.slow
 @repeated
-@settings(max_examples=often(40, 150, 300), deadline=None)
+@settings(max_examples=often(40, 100, 300), deadline=None)
 @given(body=PIECES, block=st.sampled_from([1, 7, 64, 1 << 22]))
 def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any, body: str, block: int) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -57,7 +57,7 @@ def test_every_text_has_an_answer_and_blocks_do_not_matter(tmp_path_factory: Any
 
 
 @repeated
-@settings(max_examples=often(30, 100, 200), deadline=None)
+@settings(max_examples=often(30, 80, 200), deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1), quoting=st.sampled_from([0, 1]))
 def test_what_a_writer_wrote_without_line_breaks_is_read(
     tmp_path_factory: Any, rows: list[list[str]], quoting: int
@@ -74,7 +74,7 @@ LINE = PIECES.map(lambda piece: piece.replace("\n", " "))
 
 @pytest.mark.slow
 @repeated
-@settings(max_examples=often(30, 100, 200), deadline=None)
+@settings(max_examples=often(30, 80, 200), deadline=None)
 @given(lines=st.lists(LINE, max_size=8), data=st.data())
 def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("csv")
@@ -87,7 +87,7 @@ def test_a_line_is_a_row_of_its_own(tmp_path_factory: Any, lines: list[str], dat
 
 
 @repeated
-@settings(max_examples=often(40, 150, 300), deadline=None)
+@settings(max_examples=often(40, 100, 300), deadline=None)
 @given(line=LINE)
 def test_a_line_is_split_as_the_standard_library_does_it(line: str) -> None:
     line = line.replace("\r", " ")

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
 from flint import arb
 
 from snugdp.accounting import gaussian
@@ -190,7 +191,7 @@ class TestedRelease:
             raise ValueError("delta must be above 0: a test that may fail needs a failure probability")
         whole = Fraction(gaussian.mu(level, goal - lost)) ** 2
         test = share * whole
-        orders = ORDERS if order is None else (rational(order, "order"),)
+        orders = _likely(level, goal - lost, test) if order is None else (rational(order, "order"),)
         budgets = {a: _budget(a, level, goal - lost, test) for a in orders}
         best = max(budgets, key=lambda a: budgets[a] / a)
         return cls(level, goal, lost, test, whole - test, best, budgets[best])
@@ -235,6 +236,18 @@ class TestedRelease:
     def _deviation(self, constants: Constants, ridge: Real, curvature: Real, mu_squared: Fraction) -> float:
         farthest = Fraction(displacement(curvature, ridge, constants.gradient, constants.ratio))
         return balls.above(lambda: balls.ball(farthest) / balls.ball(mu_squared).sqrt())
+
+
+def _likely(epsilon: Fraction, delta: Fraction, test_squared: Fraction) -> tuple[Fraction, ...]:
+    """Those of ``ORDERS`` whose budget is the largest for its order, by floats; more of them where that is open."""
+    try:
+        level, log_delta, test = float(epsilon), math.log(delta), float(test_squared)
+    except (OverflowError, ValueError):  # no float is so large or so small
+        return ORDERS
+    a = np.array(ORDERS, dtype=float)
+    rates = (level + (log_delta + np.log(a)) / (a - 1) - np.log1p(-1 / a) - a * test / 2) / a
+    open_by = 1e-9 * (1 + level - log_delta + a[-1] * test)  # a million times the errors of floats
+    return tuple(order for order, rate in zip(ORDERS, rates, strict=True) if rate >= rates.max() - open_by)
 
 
 def _budget(order: Fraction, epsilon: Fraction, delta: Fraction, test_squared: Fraction) -> Fraction:

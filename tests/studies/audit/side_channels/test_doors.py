@@ -12,7 +12,7 @@ from snugdp.tables.cells import columns, rows
 from snugdp_studies.audit.side_channels import doors as audited
 from snugdp_studies.audit.side_channels.doors import containers, doors, odd_cells
 from snugdp_studies.audit.side_channels.entry_points import HANDED_ON, EntryPoint, entry_point_names
-from tests.effort import often, sampled
+from tests.effort import often, repeated, sampled
 
 ENTRIES = [name for name in entry_point_names() if name not in HANDED_ON]
 
@@ -25,6 +25,7 @@ def nobody_quotes_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @sampled(33)
+@repeated
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(ENTRIES)), ids=ENTRIES)
 def test_an_odd_cell_or_row_changes_nothing_else(turn: int, name: str) -> None:
     """In every so manyth container, others for each entry point; at night in all of them, with every odd cell."""
