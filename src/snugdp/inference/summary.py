@@ -17,8 +17,11 @@ _HEADS = ("estimate", "std. error", "z", "p", "lower", "upper")
 NOTES = {
     "line": "Estimated is a robust line (log-cosh loss), not a conditional mean: both have the same slopes where "
     "errors do not depend on x, and the same intercept where errors are symmetric as well; for the mean there is "
-    'method="adassp", without intervals. Intervals cover sampling, '
+    'target="mean". Intervals cover sampling, '
     "privacy noise, ridge and the shortening of long rows, but not what clipping to bounds does to rows beyond them.",
+    "mean": "Estimated is the conditional mean (least squares): where it is no line, the line nearest to it, in which "
+    "long rows count less. Intervals cover sampling and privacy noise, but not what clipping to bounds does to rows "
+    "beyond them, nor to the few residuals that are larger than all that can be seen beside the noise.",
     "log-odds": "Estimated are log-odds. Intervals cover sampling, privacy noise and ridge; long rows are left out, "
     "which does no harm where the model is right. They do not cover what clipping to bounds does to rows beyond them.",
     "log-rate": "Estimated are logarithms of rates. Intervals cover sampling, privacy noise and ridge; long rows are "
@@ -62,7 +65,7 @@ class CoefficientSummary:
         With ``estimate``, ``standard_error``, ``lower``, ``upper`` and ``p_value``.
     alpha : float
         One minus the confidence of the intervals.
-    estimand : {"line", "log-odds", "log-rate"}
+    estimand : {"line", "mean", "log-odds", "log-rate"}
         What is estimated; ``notes`` says it in words.
     """
 

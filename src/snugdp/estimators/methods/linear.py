@@ -89,6 +89,17 @@ def _inference_after(
     return WhitenedLine(design, budget, beside, basis)
 
 
+def _mean_after(
+    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, basis: tuple[tuple[float, ...], ...]
+) -> Method:
+    from snugdp.mechanisms.inference.mean import WhitenedMean
+
+    return WhitenedMean(design, budget, beside, basis)
+
+
+MEAN: dict[str, Recipe] = {"auto": Recipe("inference.mean:WhitenedMean", after=_mean_after)}
+"""The ways to fit a conditional mean; all have intervals."""
+
 INFERENCE: dict[str, Recipe] = {"auto": Recipe("inference.line:WhitenedLine", after=_inference_after)}
 """The ways to fit a line with intervals."""
 
