@@ -90,6 +90,11 @@ class FittedEquation:
         found[-1] = self.shown_as.matrix[-1].any()
         return found
 
+    @property
+    def dispersion(self) -> tuple[float, float] | None:
+        """That of the equation."""
+        return self.equation.dispersion
+
     def estimates(self, alpha: float) -> tuple[ContrastEstimate, ...]:
         """Of all of them."""
         return tuple(self.contrast({name: 1.0}, alpha=alpha) for name in self.names)

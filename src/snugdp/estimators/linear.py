@@ -167,7 +167,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         return answers if found is None or found.answers is None else np.clip(answers, *found.answers)
 
     def _recipes(self) -> Mapping[str, Recipe]:
-        if self.target not in ("robust", "mean"):
+        if not isinstance(self.target, str) or self.target not in ("robust", "mean"):
             raise ValueError('target must be "robust" or "mean"; the column to predict is named in fit or in a schema')
         if not self._wants_intervals():
             return METHODS
