@@ -136,11 +136,11 @@ DESIGNS = (
     Design("counts", 20_000, 3, 1.0, "counts"),
     Design("counts", 5000, 3, 4.0, "counts"),
     Design("mean", 5000, 5, 1.0, mean=True),
-    Design("mean, skewed errors", 2000, 3, 1.0, errors="lognormal", mean=True),
-    Design("mean, skewed errors", 20_000, 5, 1.0, errors="lognormal", mean=True),
-    Design("mean, heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic", mean=True),
-    Design("mean, collinear", 20_000, 5, 1.0, columns="collinear", mean=True),
-    Design("mean, no bounds", 20_000, 5, 1.0, errors="lognormal", wide=None, mean=True),
+    Design("mean under skew", 2000, 3, 1.0, errors="lognormal", mean=True),
+    Design("mean under skew", 20_000, 5, 1.0, errors="lognormal", mean=True),
+    Design("heteroskedastic mean", 20_000, 10, 1.0, errors="heteroskedastic", mean=True),
+    Design("collinear mean", 20_000, 5, 1.0, columns="collinear", mean=True),
+    Design("mean without bounds", 20_000, 5, 1.0, errors="lognormal", wide=None, mean=True),
 )
 
 
