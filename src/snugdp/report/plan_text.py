@@ -225,7 +225,7 @@ NOTES = {
     "predictions lie nearer to its usual values than its conditional mean does; "
     'target="mean" estimates the mean, with more noise',
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
-    "than a robust line: intervals are about 1.2 to 1.7 times as wide where errors are normal. What is clipped is not "
+    "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
     "in them",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
