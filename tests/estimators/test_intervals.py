@@ -168,6 +168,12 @@ def test_wrong_uses_are_told_before_anything_is_charged() -> None:
         LinearRegression(inference=True, method="adassp", **bounds).fit(rows, labels)
     with pytest.raises(ValueError, match="leave out max_rows"):
         LinearRegression(**bounds, inference=True, max_rows=2, person="age").plan(n_features=1)
+    with pytest.raises(ValueError, match='target="mean" has a method of its own'):
+        LinearRegression(target="mean", method="adassp", **bounds).fit(rows, labels)
+    wrong_targets: list[Any] = ["income", None, ["mean"], np.array(["mean", "robust"])]
+    for wrong in wrong_targets:
+        with pytest.raises(ValueError, match='must be "robust" or "mean"'):
+            LinearRegression(target=wrong, **bounds).fit(rows, labels)
     with pytest.raises(TypeError, match="True or False"):
         LinearRegression(**{**bounds, "inference": "yes"}).fit(rows, labels)
     with pytest.raises(ValueError, match="two classes and for counts"):
@@ -196,3 +202,27 @@ def test_released_numbers_are_all_there_is() -> None:
     one = model().fit(TABLE)._fit
     assert isinstance(one.equation, NoisyEquation)
     assert one.directions @ one.equation.base == pytest.approx(one.theta)
+
+
+def test_the_conditional_mean_has_intervals_without_being_asked(tmp_path: Any) -> None:
+    released = model(None, inference=False, target="mean", ledger=MemoryLedger(2, 1e-6)).fit(TABLE)
+    found = released.summary()
+    assert released.plan_.theorem.id == "linear-mean/1"
+    assert (found.estimand, found.dispersion) == ("mean", None)
+    assert "conditional mean" in str(found)
+    for name, each in zip(found.names, found.estimates, strict=True):
+        assert abs(each.estimate - TRUTH[name]) < 8 * each.standard_error
+    snugdp.save(released, tmp_path / "model.json")
+    again = snugdp.load(tmp_path / "model.json")
+    assert again.target == "mean"
+    assert again.conf_int() == pytest.approx(released.conf_int(), rel=1e-12)
+    assert "95 % confidence interval" in render(again)
+
+
+def test_residuals_of_counts_are_compared_with_the_model() -> None:
+    schema = Schema({**COLUMNS, "bought": Boolean()}, target="bought")
+    found = LogisticRegression(**BUDGET, schema=schema, inference=True, noise=Simulation(4)).fit(TABLE).summary()
+    assert found.dispersion is not None
+    ratio, noise = found.dispersion
+    assert abs(ratio - 1) < 3 * noise + 0.1
+    assert "Residuals" in str(found)

@@ -86,3 +86,12 @@ def test_the_covariance_of_a_noisy_product() -> None:
     W = np.triu(noise, 1) + np.swapaxes(np.triu(noise, 1), 1, 2)
     W[:, 0, 0], W[:, 1, 1] = rng.normal(size=(2, 200_000)) * 3
     assert np.cov((W @ u).T) == pytest.approx(matrix_noise_covariance(u, 3.0), rel=0.03)
+
+
+def test_the_dispersion_is_a_ratio_of_traces_and_none_where_it_is_noise() -> None:
+    G, S = np.diag([100.0, 300.0]), np.diag([150.0, 450.0])
+    found = NoisyEquation(G, np.zeros(2), S, 1.0, 1.0, 2.0, np.zeros(2)).dispersion
+    assert found is not None
+    assert found[0] == pytest.approx(1.5)
+    assert found[1] == pytest.approx(1.96 * math.sqrt(2) * math.hypot(2.0, 1.5) / 400, rel=1e-3)
+    assert NoisyEquation(G, np.zeros(2), S, 1.0, 100.0, 2.0, np.zeros(2)).dispersion is None

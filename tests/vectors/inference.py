@@ -10,6 +10,7 @@ import numpy as np
 
 from snugdp.accounting import gaussian
 from snugdp.inference.equation import NoisyEquation, matrix_noise_covariance
+from snugdp.mechanisms.inference.mean import clip_from_counts
 from snugdp.mechanisms.inference.whitening import radius_from_counts
 from snugdp.mechanisms.order_statistics.interval import rank_offset
 from snugdp.tables.schema.contrasts import identified
@@ -79,5 +80,6 @@ INFERENCE: dict[str, Adapter] = {
     "level_contrasts": _level_contrasts,
     "shares": _shares,
     "radius_from_counts": _radius,
+    "clip_from_counts": clip_from_counts,
     "joint_sensitivity": _joint_sensitivity,
 }

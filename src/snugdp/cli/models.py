@@ -102,6 +102,13 @@ class ModelOptions(PersonOptions):
             "--inference", help="linear, logistic, poisson: release standard errors and intervals with the fit."
         ),
     ] = False
+    mean: Annotated[
+        bool,
+        typer.Option(
+            "--mean",
+            help="linear: estimate the conditional mean, with intervals, instead of a robust line; for skewed targets.",
+        ),
+    ] = False
     neighbours: Relation = "add_remove"
 
     def described(self, model: Model, file: object) -> TableSchema:
@@ -126,6 +133,8 @@ class ModelOptions(PersonOptions):
             return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
         if model is Model.ADDITIVE:  # numbers and labels
             return known[_is_label(schema)].load()(**given)
+        if self.mean:
+            given["target"] = "mean"
         return known[0].load()(**given, inference=self.inference)
 
     @property
@@ -163,6 +172,8 @@ class ModelOptions(PersonOptions):
             raise ValueError("--components is for pca: leave it out")
         if self.inference and model not in (Model.LINEAR, Model.LOGISTIC, Model.POISSON):
             raise ValueError("--inference is for linear, logistic and poisson models: leave it out")
+        if self.mean and model is not Model.LINEAR:
+            raise ValueError("--mean is for linear models: leave it out")
         if self._params and model is Model.PCA:
             raise ValueError("pca has no parameters: leave out --param")
 

@@ -7,6 +7,7 @@ to all levels, is left out of the fit and of its intervals. Post-processing, and
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -89,6 +90,11 @@ class FittedEquation:
         found[-1] = self.shown_as.matrix[-1].any()
         return found
 
+    @property
+    def dispersion(self) -> tuple[float, float] | None:
+        """That of the equation."""
+        return self.equation.dispersion
+
     def estimates(self, alpha: float) -> tuple[ContrastEstimate, ...]:
         """Of all of them."""
         return tuple(self.contrast({name: 1.0}, alpha=alpha) for name in self.names)
@@ -117,7 +123,16 @@ class WithIntervals:
     """What linear models with ``inference=True`` know of their coefficients. All of it is post-processing."""
 
     inference: bool
-    _estimand = "line"
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a fit releases what standard errors are computed from."""
+        return bool(self.inference)
+
+    @property
+    @abstractmethod
+    def _estimand(self) -> str:
+        """What is estimated, by the name that a summary has for it."""
 
     def summary(self, alpha: float = 0.05) -> CoefficientSummary:
         """Estimates, standard errors, intervals and tests of all coefficients. It costs nothing; needs ``inference``.
@@ -167,7 +182,7 @@ class WithIntervals:
         check_is_fitted(model)
         if not model.released_:
             refused(type(self).__name__, model._without_test, looked=model._looks)
-        if not self.inference:
+        if not self.has_intervals:
             raise ValueError(
                 "standard errors are released with the fit: fit again with inference=True, which costs the same and "
                 "leaves a little less of the budget for the coefficients"
@@ -177,7 +192,7 @@ class WithIntervals:
     @property
     def standard_errors_(self) -> NDArray[np.float64]:
         """Of ``summary().estimates`` in the order of ``coef_names_``: of sampling and privacy noise together."""
-        if not (self.inference and hasattr(self, "_fit")):
+        if not (self.has_intervals and hasattr(self, "_fit")):
             raise AttributeError("standard errors are released by a fit with inference=True")
         return np.array([each.standard_error for each in self.summary().estimates[:-1]])
 
@@ -186,13 +201,14 @@ class WithIntervals:
         model: Any = self
         if not isinstance(self.inference, bool | np.bool_):
             raise TypeError("inference must be True or False")
-        if self.inference and model.method != "auto":
-            raise ValueError('inference=True has a method of its own: leave out method, or say "auto"')
-        if self.inference and getattr(model, "max_rows", 1) != 1:
+        asked = "inference=True" if self.inference else 'target="mean"'
+        if self.has_intervals and model.method != "auto":
+            raise ValueError(f'{asked} has a method of its own: leave out method, or say "auto"')
+        if self.has_intervals and getattr(model, "max_rows", 1) != 1:
             raise ValueError(
-                "inference=True uses one row of each person, as rows of one are not independent: leave out max_rows"
+                f"{asked} uses one row of each person, as rows of one are not independent: leave out max_rows"
             )
-        return bool(self.inference)
+        return self.has_intervals
 
     def _read_by(self, layout: Layout) -> dict[str, Any]:
-        return {"basis": identified_basis(display_map(layout))} if self.inference else {}
+        return {"basis": identified_basis(display_map(layout))} if self.has_intervals else {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from snugdp.estimators.intervals import WithIntervals
-from snugdp.estimators.methods.linear import INFERENCE, METHODS, Recipe
+from snugdp.estimators.methods.linear import INFERENCE, MEAN, METHODS, Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.targets import RealTarget
 from snugdp.numerics.rationals import Real
@@ -52,6 +52,11 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         Public bounds on the target: b for [-b, b], or (low, high). Targets outside are clipped.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    target : {"robust", "mean"}, default="robust"
+        What is estimated. "robust": a line through the usual values of the target, in which large residuals count less
+        than in least squares. "mean": the conditional mean, from clipped squares, for sums and means of skewed targets;
+        its noise is larger (the page on standard errors says by how much), and it has standard errors and intervals
+        whether ``inference`` is asked for or not.
     inference : bool, default=False
         Whether to release, with the fit and for the same budget, what standard errors, intervals and tests are computed
         from: ``summary()``, ``conf_int()``, ``contrast()``, ``joint_test()``. Rows are whitened in private, which helps
@@ -148,6 +153,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     _: KW_ONLY
     y_bound: Real | tuple[Real, Real] | None = None
     inference: bool = False
+    target: str = "robust"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
@@ -161,7 +167,24 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         return answers if found is None or found.answers is None else np.clip(answers, *found.answers)
 
     def _recipes(self) -> Mapping[str, Recipe]:
-        return INFERENCE if self._wants_intervals() else METHODS
+        if not isinstance(self.target, str) or self.target not in ("robust", "mean"):
+            raise ValueError('target must be "robust" or "mean"; the column to predict is named in fit or in a schema')
+        if not self._wants_intervals():
+            return METHODS
+        return MEAN if self._is_mean else INFERENCE
+
+    @property
+    def _is_mean(self) -> bool:
+        return isinstance(self.target, str) and self.target == "mean"
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a fit releases what standard errors are computed from."""
+        return super().has_intervals or self._is_mean
+
+    @property
+    def _estimand(self) -> str:
+        return "mean" if self._is_mean else "line"
 
     def _response(self) -> RealTarget:
         return RealTarget(None, self.y_bound)

@@ -22,6 +22,7 @@ from scipy.special import chdtrc, ndtri, stdtrit
 
 Floats: TypeAlias = NDArray[np.float64]
 _MIN_DEGREES = 3.0
+_CLEAR = 3.0  # deviations of noise
 _MIN_LOG_ALPHA, _HALVINGS = -650.0, 60  # of the search for a p-value
 
 
@@ -74,6 +75,19 @@ class NoisyEquation:
     def solution(self) -> Floats:
         """The estimate of all parameters: the base where the matrix cannot be inverted."""
         return self.base if self._inverse is None else self.base + self._inverse @ self.vector
+
+    @property
+    def dispersion(self) -> tuple[float, float] | None:
+        """The covariance of the scores over the matrix, in the mean, and how far noise moves that in 19 of 20 cases.
+
+        Of labels and counts about 1 where the model is right. None where the matrix may be noise.
+        """
+        root = math.sqrt(len(self.matrix))
+        whole, own = float(np.trace(self.matrix)), self.matrix_noise * root
+        if not whole > _CLEAR * own:
+            return None
+        ratio = float(np.trace(self.scores)) / whole
+        return ratio, -float(ndtri(0.025)) * math.hypot(self.score_noise * root, ratio * own) / whole
 
     def contrast(self, weights: ArrayLike, alpha: float = 0.05, null: float = 0.0) -> ContrastEstimate:
         """The linear function with these weights: estimate, interval and the p-value of ``null``."""

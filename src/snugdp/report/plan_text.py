@@ -59,6 +59,10 @@ STEPS = {
     "gradient": "a gradient with {law} noise of {scale}",
     "gram-matrix": "X'X with symmetric {law} noise, to whiten rows",
     "row-lengths": "histogram of the lengths of whitened rows, {law} noise of {scale} in a bin",
+    "whitened-gram-matrix": "Z'Z of the whitened rows Z, with symmetric {law} noise",
+    "pilot-line": "sums for a pilot line, with {law} noise",
+    "residual-sizes": "histogram of the sizes of its residuals, {law} noise of {scale} in a bin",
+    "clipped-residuals": "sums of whitened rows times their clipped residuals, with {law} noise",
     "covariance-matrices": "Hessian and covariance of the scores, for standard errors, symmetric {law} noise",
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
@@ -221,7 +225,10 @@ NOTES = {
     "they are the whole line",
     "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
     "predictions lie nearer to its usual values than its conditional mean does; "
-    'method="adassp" estimates the mean',
+    'target="mean" estimates the mean, with more noise',
+    "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
+    "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
+    "in them",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
     "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",

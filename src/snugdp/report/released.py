@@ -68,7 +68,7 @@ def tables_of(model: Any, expected: Mapping[str, float] | None = None) -> tuple[
         return (_labels(model.labels_, model.answered_, list(model.classes_), note), *_student(model))
     beside = getattr(model, "holdout_score_", None)
     held_out = () if beside is None else (_scores(beside, "Scores on rows that were held out of the fit"),)
-    if getattr(model, "inference", False):
+    if getattr(model, "has_intervals", False):
         return (*held_out, _estimates(model))
     return (*held_out, *_curves(model), *_coefficients(model, expected or {}))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from markupsafe import Markup, escape
 
@@ -16,7 +17,8 @@ from snugdp.report.drawing import Axes, Axis, Point, linear
 
 NAMES = {
     "roc_auc": "area under the ROC curve", "f1": "F1", "log_loss": "log-loss", "brier": "Brier score", "r2": "R²",
-    "mse": "mean squared error", "mae": "mean absolute error", "calibration_error": "calibration error",
+    "mse": "mean squared error", "rmse": "size of residuals (root mean square)", "mae": "mean absolute error",
+    "calibration_error": "calibration error",
 }  # fmt: skip
 NOTES = {
     "small-positive": "there are too few rows of the positive class for noise of this size: nothing can be said",
@@ -41,8 +43,17 @@ _STYLE = (
 
 def lines_of(scores: ModelScores) -> tuple[tuple[str, str, str], ...]:
     """Name, value and interval of every score, and the noisy number of rows without one."""
-    found = [(score_name(each.name), _value(each), _interval(each)) for each in scores.values.values()]
+    shown = [*scores.values.values(), *residuals_of(scores)]
+    found = [(score_name(each.name), _value(each), _interval(each)) for each in shown]
     return (*found, ("rows without a score, about", str(max(scores.unscored, 0)), ""))
+
+
+def residuals_of(scores: ModelScores) -> tuple[MetricEstimate, ...]:
+    """How large residuals are: the root of the mean squared error, where that was released."""
+    found = scores.values.get("mse")
+    if found is None or math.isnan(found.value):
+        return ()
+    return (replace(found.mapped(lambda square: math.sqrt(max(square, 0.0))), name="rmse"),)
 
 
 def score_name(name: str) -> str:

@@ -38,7 +38,8 @@ GOALS = (
 class Design:
     """A population. ``columns``: draws x; ``errors``: of y around its line, from x. ``kind``: line, labels or counts.
 
-    ``wide``: how many times the bounds on x, and on y, are wider than need be; None: found in private.
+    ``wide``: how many times the bounds on x, and on y, are wider than need be; None: found in private. ``mean``:
+    whether the conditional mean is estimated, and not a robust line.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Design:
     errors: str = "normal"
     wide: tuple[float, float] | None = (1.0, 1.0)
     start: float = 0.25
+    mean: bool = False
 
     @property
     def slopes(self) -> Floats:
@@ -133,6 +135,12 @@ DESIGNS = (
     Design("labels with wide x bounds", 100_000, 5, 1.0, "labels", wide=(5.0, 1.0)),
     Design("counts", 20_000, 3, 1.0, "counts"),
     Design("counts", 5000, 3, 4.0, "counts"),
+    Design("mean", 5000, 5, 1.0, mean=True),
+    Design("mean under skew", 2000, 3, 1.0, errors="lognormal", mean=True),
+    Design("mean under skew", 20_000, 5, 1.0, errors="lognormal", mean=True),
+    Design("heteroskedastic mean", 20_000, 10, 1.0, errors="heteroskedastic", mean=True),
+    Design("collinear mean", 20_000, 5, 1.0, columns="collinear", mean=True),
+    Design("mean without bounds", 20_000, 5, 1.0, errors="lognormal", wide=None, mean=True),
 )
 
 
@@ -187,8 +195,12 @@ def _one(design: Design, generator: Generator, seed: int) -> tuple[Floats, Float
         found = model.contrast({name: 1.0}, null=value)
         width = (found.upper - found.lower) / (2 * NORMAL * error)
         rows.append((found.lower <= value <= found.upper, width, found.p_value))
-    peer = _bootstrapped(design, X, y, generator, errors) if design.kind == "line" and design.wide is not None else None
+    peer = _bootstrapped(design, X, y, generator, errors) if _has_peer(design) else None
     return np.array(rows, dtype=np.float64), peer
+
+
+def _has_peer(design: Design) -> bool:
+    return design.kind == "line" and design.wide is not None and not design.mean
 
 
 def _fitted(design: Design, X: Floats, y: Floats, seed: int) -> Any:
@@ -196,6 +208,8 @@ def _fitted(design: Design, X: Floats, y: Floats, seed: int) -> Any:
     target = pl.Series("y", y.astype(bool) if design.kind == "labels" else y)
     table = pl.DataFrame(X, schema=names).with_columns(target)
     given: dict[str, Any] = {"epsilon": design.epsilon, "delta": DELTA, "inference": True, "noise": Simulation(seed)}
+    if design.mean:
+        given["target"] = "mean"
     made: dict[str, Any] = {"line": LinearRegression, "labels": LogisticRegression, "counts": PoissonRegression}
     if design.wide is None:
         known: dict[str, dict[str, Any]] = {"labels": {"classes": [False, True]}, "counts": {"y_max": MOST}}

@@ -65,6 +65,7 @@ PROOFS = {
     "mechanisms/persons/persons": "persons: sum, private cap",
     "mechanisms/objective/adaptive": "linear: auto",
     "mechanisms/inference/whitened": "linear: intervals",
+    "mechanisms/inference/mean": "linear: mean",
     "mechanisms/components/base": "pca: gauss, private centre",
     "mechanisms/linear/descent": "linear: descent",
     "mechanisms/bounds/exponential_grid": "bounds",

@@ -8,25 +8,31 @@ import numpy as np
 import polars as pl
 import pytest
 
-from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, TamedPoisson
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, PseudoHuber, TamedPoisson
 from snugdp.tables.passes.glm import SLOPE_BITS, FixedGradient
 from snugdp.tables.passes.sandwich import SandwichPass
 from snugdp.tables.schema.schema import Boolean, Number, Schema
 from tests.effort import sampled
 
-LOSSES: dict[str, Any] = {"line": LogCosh(0.3), "labels": Logistic(), "counts": TamedPoisson(10, 5)}
+LOSSES: dict[str, Any] = {
+    "line": LogCosh(0.3),
+    "clipped": Huber(0.3),
+    "labels": Logistic(),
+    "counts": TamedPoisson(10, 5),
+}
 THETA = [0.7, -0.4, 0.2]
 
 
 def work(name: str) -> SandwichPass:
-    target: Any = {"line": Number(-1, 1), "labels": Boolean(), "counts": Number(0, 10)}[name]
+    target: Any = {"line": Number(-1, 1), "clipped": Number(-1, 1), "labels": Boolean(), "counts": Number(0, 10)}[name]
     schema = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": target}, target="y")
     return SandwichPass(FixedGradient(schema, THETA, LOSSES[name]))
 
 
 def rows(name: str, n: int) -> pl.DataFrame:
     rng = np.random.default_rng(5)
-    y = {"line": rng.uniform(-1, 1, n), "labels": rng.random(n) < 0.5, "counts": rng.integers(0, 11, n).astype(float)}
+    even = rng.uniform(-1, 1, n)
+    y = {"line": even, "clipped": even, "labels": rng.random(n) < 0.5, "counts": rng.integers(0, 11, n).astype(float)}
     return pl.DataFrame({"a": rng.uniform(-1, 1, n), "b": rng.uniform(-1, 1, n), "y": y[name]})
 
 
@@ -41,8 +47,8 @@ def test_they_are_the_hessian_and_the_squares_of_gradients(name: str) -> None:
     X, y = next(own.schema.blocks(nw.from_native(frame, eager_only=True)))
     assert y is not None
     linear = X @ np.array(THETA)
-    if name == "line":
-        p = np.tanh((linear - y) / 0.3)
+    if name in ("line", "clipped"):
+        p = np.tanh((linear - y) / 0.3) if name == "line" else np.clip((linear - y) / 0.3, -1, 1)
         first, second = 1 - p**2, 0.3 * p
     elif name == "labels":
         q = 1 / (1 + np.exp(-linear))
@@ -78,7 +84,12 @@ def test_one_row_moves_both_by_no_more_than_the_limit(name: str) -> None:
 
 def test_all_slopes_of_a_logistic_loss_obey_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     slopes = np.arange(2**SLOPE_BITS + 1, dtype=np.float64)
-    for name, limit in (("labels", Fraction(1)), ("line", Fraction(1)), ("counts", Fraction(5, 4))):
+    for name, limit in (
+        ("labels", Fraction(1)),
+        ("line", Fraction(1)),
+        ("clipped", Fraction(1)),
+        ("counts", Fraction(5, 4)),
+    ):
         own = work(name)
         roots = np.ones_like(slopes)
         monkeypatch.setattr(FixedGradient, "derivatives", lambda self, V, w, roots=roots: (slopes, roots))
@@ -89,4 +100,4 @@ def test_all_slopes_of_a_logistic_loss_obey_the_bound(monkeypatch: pytest.Monkey
 
 def test_other_losses_are_refused() -> None:
     with pytest.raises(TypeError, match="log-cosh, logistic and Poisson"):
-        SandwichPass(FixedGradient(work("line").schema, THETA, Huber(0.3)))
+        SandwichPass(FixedGradient(work("line").schema, THETA, PseudoHuber(0.3)))

@@ -44,7 +44,10 @@ def fit(
 
         shown = {"model": as_dict(estimator)}
     elif estimator.released_:
-        tables = (*_found(estimator), _summary(estimator) if options.inference else _table(estimator))
+        tables = (
+            *_found(estimator),
+            _summary(estimator) if getattr(estimator, "has_intervals", False) else _table(estimator),
+        )
         words = f"{_not_found(estimator)}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     choices.tell(
         estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, tables=tables)

@@ -66,6 +66,7 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
     """
 
     inference: bool = field(default=False, init=False)
+    target: str = field(default="robust", init=False)
 
 
 @dataclass(eq=False, repr=False)

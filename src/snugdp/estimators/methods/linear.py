@@ -81,16 +81,22 @@ def _adaptive_after(design: Design, budget: Budget, *, beside: Fraction, found_r
     return Adaptive(design, budget, beside)
 
 
-def _inference_after(
-    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, basis: tuple[tuple[float, ...], ...]
-) -> Method:
-    from snugdp.mechanisms.inference.line import WhitenedLine
+def _whitened(maker: str) -> Recipe:
+    """A way on whitened rows, which knows what is identified (``basis``)."""
 
-    return WhitenedLine(design, budget, beside, basis)
+    def after(
+        design: Design, budget: Budget, *, beside: Fraction, found_rows: float, basis: tuple[tuple[float, ...], ...]
+    ) -> Method:
+        return Recipe(maker)._load()(design, budget, beside, basis)
+
+    return Recipe(maker, after=after)
 
 
-INFERENCE: dict[str, Recipe] = {"auto": Recipe("inference.line:WhitenedLine", after=_inference_after)}
+INFERENCE: dict[str, Recipe] = {"auto": _whitened("inference.line:WhitenedLine")}
 """The ways to fit a line with intervals."""
+
+MEAN: dict[str, Recipe] = {"auto": _whitened("inference.mean:WhitenedMean")}
+"""The ways to fit a conditional mean; all have intervals."""
 
 METHODS: dict[str, Recipe] = {
     "auto": Recipe("objective.adaptive:Adaptive", after=_adaptive_after, persons=True),

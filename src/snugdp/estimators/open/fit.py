@@ -172,7 +172,7 @@ class OpenFit:
             standardised=self.model._standardises,
             counts=counts,
             rows=whole_rows(self.model.rows),
-            longer=_FEW_LONG if getattr(self.model, "inference", False) and not self.response.joint else None,
+            longer=_FEW_LONG if getattr(self.model, "has_intervals", False) and not self.response.joint else None,
         )
         if not isinstance(self.response, OpenClassTarget):
             return looks
@@ -231,7 +231,7 @@ class OpenFit:
             return lambda layout, rows: model._make(self.response, layout, self.persons)
         response, left = self.response, self._beside(first)
         if isinstance(response, OpenResponse):
-            if getattr(model, "inference", False):
+            if getattr(model, "has_intervals", False):
                 raise ValueError(_NO_INTERVALS)
             if recipe.after is None:
                 raise ValueError(_NOISE_IS_PLANNED)

@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective.run import Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, whitened_design
+from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, constant_line, whitened_design
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
@@ -44,7 +42,6 @@ _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 13))
 _LONG = 0.5  # of the rows, about, are shortened
 _MIN_RIDGE = Fraction(1, 2)
 _GUESS = 0.2  # mean size of a target, as a part of its bound
-_POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
 
 
 @dataclass(frozen=True)
@@ -167,16 +164,8 @@ class WhitenedLine:
         whitening, run = self._whitening, self._run(certificate)
         matrix, released = whitening.draw(data, noise)  # 3
         rows = whitening.whitened(data, matrix, "shorten")
-        start = _start(matrix, certificate.centre)
+        start = constant_line(matrix, certificate.centre)
         theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 4
         return WhitenedFit(
             theta, None, {**run.released, **released, "centre": float(certificate.centre)}, directions, equation
         )
-
-
-def _start(matrix: Matrix, centre: Fraction) -> tuple[Fraction, ...]:
-    """The line that is the same everywhere, in whitened coefficients."""
-    line = np.zeros(len(matrix))
-    line[-1] = float(centre)
-    solved = np.linalg.lstsq(np.array(matrix), line, rcond=None)[0] if centre else np.zeros(len(matrix[0]))
-    return tuple(Fraction(round(value * _POINT), _POINT) for value in solved.tolist())

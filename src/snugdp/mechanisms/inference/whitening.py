@@ -26,6 +26,7 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.whitened import Long, WhitenedRows
+from snugdp.tables.losses.losses import Loss
 from snugdp.tables.passes.distances import NormPass
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.sandwich import SandwichPass
@@ -38,6 +39,7 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
 _CLEAR = 3.0  # deviations of noise
+_POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,22 @@ class Whitening:
         theta = run.draw(rows, noise.at("release"), start)  # 5
         point = np.array([float(value) for value in theta])
         moved = point - np.array([float(value) for value in start])
-        hessian, scores, deviations = self._matrices(rows, run, point, noise.at("errors"))
+        loss: Any = run.loss
+        hessian, scores, deviations = self.matrices(rows, loss, point, noise.at("errors"))
         equation = NoisyEquation(
             hessian, float(run.ridge) * moved, scores, float(run.sigma) ** 2, *deviations, base=point
         )
         directions = np.array(matrix)
         return directions @ point, directions, equation
 
-    def _matrices(
-        self, rows: Secret[Rows], run: ObjectiveRun, point: Floats, noise: Noise
+    def matrices(
+        self, rows: Secret[Rows], loss: Loss, point: Floats, noise: Noise
     ) -> tuple[Floats, Floats, tuple[float, float]]:
-        """The Hessian and the covariance of the gradients, with noise; the deviations of that on their diagonals."""
+        """The Hessian and the covariance of the gradients, with noise; the deviations of that on their diagonals.
+
+        Of clipped squares the first is what the second, over the squared clip, leaves of the Gram matrix.
+        """
         schema = noise.reveal(rows.map(lambda table: table.schema))  # a function of what was released
-        loss: Any = run.loss
         work = SandwichPass(FixedGradient(schema, point.tolist(), loss))
         law = law_for(work.limit_squared, self.pair**2)
         both = rows.map(lambda table: work.matrices(table.state(work)))
@@ -154,6 +159,14 @@ class Whitening:
         )
         deviations = tuple(float(law.sigma * unit) for unit in work.units)
         return first, second, (deviations[0], deviations[1])
+
+
+def constant_line(matrix: Matrix, centre: Fraction) -> tuple[Fraction, ...]:
+    """The line that is the same everywhere, in whitened coefficients."""
+    line = np.zeros(len(matrix))
+    line[-1] = float(centre)
+    solved = np.linalg.lstsq(np.array(matrix), line, rcond=None)[0] if centre else np.zeros(len(matrix[0]))
+    return tuple(Fraction(round(value * _POINT), _POINT) for value in solved.tolist())
 
 
 def radius_from_counts(

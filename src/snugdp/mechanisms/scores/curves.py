@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.mechanisms.scores.intervals import ALPHA, WHOLE, Interval, proportion_interval, quantile
+from snugdp.mechanisms.scores.intervals import ALPHA, WHOLE, Interval, at_kurtosis, proportion_interval, quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 BINNING = 0.001  # what bins may add to the error of the area
@@ -26,13 +26,14 @@ _SMALL_BIN = 10  # deviations of a count
 class ScoreBins:
     """Noisy counts of positives and negatives by bins of the score, in ascending order, and their noise variance.
 
-    ``edges``: of the bins, the ends included; equal parts of [0, 1] if they are not given.
+    ``edges``: of the bins, the ends included; equal parts of [0, 1] if they are not given. ``kurtosis``: of the noise.
     """
 
     positives: tuple[int, ...]
     negatives: tuple[int, ...]
     noise: float
     edges: tuple[float, ...] = ()
+    kurtosis: float = 0.0
 
     def edge(self, place: int) -> float:
         """The lower edge of a bin; the upper one of the last."""
@@ -62,20 +63,27 @@ class ScoreBins:
     def area_variances(self) -> tuple[float, float]:
         """Of the area: by sampling (DeLong), and by noise."""
         P, Q = self._arrays()
+        of_one, of_other = self._area_slopes()
+        sampling = max(0.0, float(P @ of_one**2)) + max(0.0, float(Q @ of_other**2))
+        return sampling, self.noise * float((of_one**2).sum() + (of_other**2).sum())
+
+    def _area_slopes(self) -> tuple[Floats, Floats]:
+        """By how much the area grows with a positive, and with a negative, in each bin."""
+        P, Q = self._arrays()
         n1, n0 = P.sum(), Q.sum()
         F0 = (np.cumsum(Q) - Q / 2) / n0
         G1 = 1 - (np.cumsum(P) - P / 2) / n1
         A = float(P @ F0) / n1
-        sampling = max(0.0, float(P @ (F0 - A) ** 2)) / n1**2 + max(0.0, float(Q @ (G1 - A) ** 2)) / n0**2
-        noise = self.noise * float(((F0 - A) ** 2).sum() / n1**2 + ((G1 - A) ** 2).sum() / n0**2)
-        return float(sampling), float(noise)
+        return (F0 - A) / n1, (G1 - A) / n0
 
     def area_interval(self, *, sampling: bool = True, alpha: float = ALPHA) -> Interval:
         """Of the area; [0, 1] where a class is too small."""
         if self.small is not None:
             return WHOLE
         drawn, noise = self.area_variances()
-        half = quantile(alpha) * math.sqrt(noise + (drawn if sampling else 0.0)) + (0.0 if sampling else BINNING)
+        variance = noise + (drawn if sampling else 0.0)
+        fourth = self.kurtosis * self.noise**2 * float(sum((slope**4).sum() for slope in self._area_slopes()))
+        half = quantile(at_kurtosis(alpha, fourth, variance)) * math.sqrt(variance) + (0.0 if sampling else BINNING)
         area = self.area()
         return max(0.0, area - half), min(1.0, area + half)
 
@@ -91,14 +99,21 @@ class ScoreBins:
         above, below = len(self.positives) - threshold, threshold
         return above * self.noise, above * self.noise, below * self.noise, below * self.noise
 
+    def table_kurtosis(self, threshold: int) -> tuple[float, float, float, float]:
+        """The kurtoses of their noise: a sum of k bins has one k-th of that of one."""
+        above, below = (self.kurtosis / max(bins, 1) for bins in (len(self.positives) - threshold, threshold))
+        return above, above, below, below
+
     def roc(self, *, sampling: bool = True, alpha: float = ALPHA) -> tuple[RocPoint, ...]:
         """The ROC curve at the edges of the bins, from (0, 0) to (1, 1), with an interval for either rate."""
         found = list[RocPoint]()
         for threshold in range(len(self.positives), -1, -1):
             tp, fp, fn, tn = self.table(threshold)
             v_tp, v_fp, v_fn, v_tn = self.table_noise(threshold)
-            hit = proportion_interval(tp, fn, (v_tp, v_fn), sampling=sampling, alpha=alpha)
-            alarm = proportion_interval(fp, tn, (v_fp, v_tn), sampling=sampling, alpha=alpha)
+            above, _, below, _ = self.table_kurtosis(threshold)
+            told: Any = {"sampling": sampling, "alpha": alpha, "kurtosis": (above, below)}
+            hit = proportion_interval(tp, fn, (v_tp, v_fn), **told)
+            alarm = proportion_interval(fp, tn, (v_fp, v_tn), **told)
             found.append(RocPoint(self.edge(threshold), _rate(fp, tn), _rate(tp, fn), alarm, hit))
         return tuple(found)
 
@@ -108,7 +123,8 @@ class ScoreBins:
         for start, stop in self._merged():
             yes, no = sum(self.positives[start:stop]), sum(self.negatives[start:stop])
             noise = (stop - start) * self.noise
-            ends = proportion_interval(yes, no, (noise, noise), sampling=sampling, alpha=alpha)
+            tails = (self.kurtosis / (stop - start),) * 2
+            ends = proportion_interval(yes, no, (noise, noise), sampling=sampling, alpha=alpha, kurtosis=tails)
             found.append(
                 CalibrationBin(
                     self.edge(start), self.edge(stop), self._centre(start, stop), yes, no, ends, stop - start
@@ -192,7 +208,7 @@ class Placement:
 
     ``common``: noisy counts of the negatives by bins. ``above``, ``below``: noisy sums over the positives of the share
     of negatives below each, and of the rest. ``noise``: the variance of each of these sums, and ``count_noise`` that
-    of a count.
+    of a count; ``kurtosis``: of the noise.
     """
 
     common: tuple[int, ...]
@@ -200,6 +216,7 @@ class Placement:
     below: float
     noise: float
     count_noise: float
+    kurtosis: float = 0.0
 
     @property
     def area(self) -> float:
@@ -228,7 +245,8 @@ class Placement:
         held = min(max(area, 0.0), 1.0)
         variance = self.noise_deviation**2 + len(self.common) * self.count_noise / (4 * n0**2)
         variance += held * (1 - held) / min(n0, n1) if sampling else 0.0
-        half = quantile(alpha) * math.sqrt(variance) + (0.0 if sampling else BINNING)
+        fourth = self.kurtosis * self.noise**2 * (area**4 + (1 - area) ** 4) / n1**4
+        half = quantile(at_kurtosis(alpha, fourth, variance)) * math.sqrt(variance) + (0.0 if sampling else BINNING)
         return max(0.0, area - half), min(1.0, area + half)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -13,6 +13,7 @@ from snugdp.mechanisms.scores.curves import CalibrationBin, Placement, RocPoint,
 from snugdp.mechanisms.scores.images import CELLS
 from snugdp.mechanisms.scores.intervals import (
     ALPHA,
+    LAPLACE,
     WHOLE,
     Interval,
     NoisyMean,
@@ -153,7 +154,12 @@ class ModelScores:
             return None
         counts = self.parts["bins"]
         lines = probabilities(self.edges)
-        return ScoreBins(counts[BINS:], counts[:BINS], self.deviations["bins"] ** 2, lines)
+        return ScoreBins(counts[BINS:], counts[:BINS], self.deviations["bins"] ** 2, lines, self._kurtosis)
+
+    @property
+    def _kurtosis(self) -> float:
+        """Of the noise of a sum."""
+        return LAPLACE if self.pure else 0.0
 
     @property
     def roc_curve(self) -> tuple[RocPoint, ...]:
@@ -178,7 +184,8 @@ class ModelScores:
             return None
         above, below = (total / PLACES for total in self.parts["placement"])
         noise = (self.deviations["placement"] / PLACES) ** 2
-        return Placement(self.parts["common"], above, below, noise, self.deviations["common"] ** 2)
+        counted = self.deviations["common"] ** 2
+        return Placement(self.parts["common"], above, below, noise, counted, self._kurtosis)
 
     def to_dict(self) -> dict[str, Any]:
         """The scores for machines: numbers that are finite, otherwise None."""
@@ -220,12 +227,22 @@ class ModelScores:
     def _accuracy(self) -> MetricEstimate:
         number = len(self.classes)
         if "right" in self.parts:
-            (right, wrong), noise = self.parts["right"], (self.deviations["right"] ** 2,) * 2
-        else:
-            table, variance = self._table(), self._table_noise()
-            right, wrong = sum(table[:: number + 1]), sum(table) - sum(table[:: number + 1])
-            noise = (sum(variance[:: number + 1]), sum(variance) - sum(variance[:: number + 1]))
-        return _proportion("accuracy", right, wrong, noise)
+            noise, tails = (self.deviations["right"] ** 2,) * 2, (self._kurtosis,) * 2
+            right, wrong = self.parts["right"]
+            return _proportion("accuracy", right, wrong, noise, tails)
+        hits = range(0, number**2, number + 1)
+        return self._share_of("accuracy", hits, [cell for cell in range(number**2) if cell not in hits])
+
+    def _share_of(self, name: str, right: Sequence[int], wrong: Sequence[int]) -> MetricEstimate:
+        """The rows of some cells of the table, as a share of these and of others."""
+        table, noise, tails = self._table(), self._table_noise(), self._table_kurtosis()
+        totals = [sum(table[cell] for cell in cells) for cells in (right, wrong)]
+        variances = [sum(noise[cell] for cell in cells) for cells in (right, wrong)]
+        fourths = [sum(tails[cell] * noise[cell] ** 2 for cell in cells) for cells in (right, wrong)]
+        kurtosis = [
+            fourth / variance**2 if variance else 0.0 for fourth, variance in zip(fourths, variances, strict=True)
+        ]
+        return _proportion(name, totals[0], totals[1], (variances[0], variances[1]), (kurtosis[0], kurtosis[1]))
 
     @property
     def _even(self) -> int:
@@ -245,6 +262,12 @@ class ModelScores:
             return tn, fp, fn, tp
         return (self.deviations["table"] ** 2,) * len(self.parts["table"])
 
+    def _table_kurtosis(self) -> tuple[float, ...]:
+        if self.bins is not None:
+            tp, fp, fn, tn = self.bins.table_kurtosis(self._even)
+            return tn, fp, fn, tp
+        return (self._kurtosis,) * len(self.parts["table"])
+
     def _ratios(self, metric: str) -> Iterator[MetricEstimate]:
         """Of the positive class; of each of several, and their mean."""
         number = len(self.classes)
@@ -259,13 +282,12 @@ class ModelScores:
         yield from found
 
     def _ratio(self, metric: str, index: int, name: str) -> MetricEstimate:
-        number, table, noise = len(self.classes), self._table(), self._table_noise()
+        number = len(self.classes)
         hit = index * number + index
         row = [index * number + other for other in range(number) if other != index]
         column = [other * number + index for other in range(number) if other != index]
         missed = {"recall": row, "precision": column, "f1": row + column}[metric]
-        wrong, variance = sum(table[cell] for cell in missed), sum(noise[cell] for cell in missed)
-        found = _proportion(name, table[hit], wrong, (noise[hit], variance))
+        found = self._share_of(name, [hit], missed)
         if metric != "f1" or math.isnan(found.value):
             return found
         return found.mapped(f1_of)
@@ -273,7 +295,7 @@ class ModelScores:
     def _mean(self, part: str) -> NoisyMean:
         first, second, third = self.parts[part][:3]
         deviation, factor = self.deviations[part] / CELLS, float(SPREADS[self.pure])
-        return NoisyMean(first / CELLS, second / CELLS, third / CELLS**2, deviation, factor)
+        return NoisyMean(first / CELLS, second / CELLS, third / CELLS**2, deviation, factor, self._kurtosis)
 
     def _scale(self, metric: str) -> float:
         """The largest value of a loss."""
@@ -295,8 +317,10 @@ class ModelScores:
         if count <= 0:
             return _scaled(MetricEstimate("mse", math.nan, *WHOLE, *WHOLE, note), scale)
         n2, mean = count**2, error / count
+        fourth = self._kurtosis * (noise / n2) ** 2 * (1 + 2 * mean**4)
         ends = [
-            _within(NoisyRatio(mean, 1.0, (noise + own) / n2, 2 * noise / n2).interval()) for own in (sampling, 0.0)
+            _within(NoisyRatio(mean, 1.0, (noise + own) / n2, 2 * noise / n2, fourth=fourth).interval())
+            for own in (sampling, 0.0)
         ]
         held = min(max(mean, 0.0), 1.0)
         return _scaled(MetricEstimate("mse", held, *ends[0], *ends[1], note), scale)
@@ -326,10 +350,10 @@ class ModelScores:
         ratio = scale * error / n / variance
         own_over = scale**2 * sampling / n**2
         own_under = max(0.0, variance * (max(m, 1 - m) ** 2 - variance)) / n  # at most, of numbers in [0, 1]
-        outer = NoisyRatio(
-            scale * error / n, variance, over + own_over, under + own_under, both - math.sqrt(own_over * own_under)
-        ).interval()
-        sample = NoisyRatio(scale * error / n, variance, over, under, both).interval()
+        fourth = self._kurtosis * noise**2 * sum((a - ratio * b) ** 4 for a, b in zip(others, slopes, strict=True))
+        together = both - math.sqrt(own_over * own_under)
+        outer = NoisyRatio(scale * error / n, variance, over + own_over, under + own_under, together, fourth).interval()
+        sample = NoisyRatio(scale * error / n, variance, over, under, both, fourth).interval()
         found = MetricEstimate("r2", ratio, outer[1], outer[0], sample[1], sample[0], "capped")
         return found.mapped(lambda rest: min(1.0, 1 - rest))
 
@@ -339,11 +363,14 @@ def _estimate(name: str, value: float, outer: Interval, inner: Interval, note: s
     return MetricEstimate(name, min(max(value, 0.0), 1.0), *outer, *inner, note)
 
 
-def _proportion(name: str, yes: float, no: float, noise: tuple[float, float]) -> MetricEstimate:
-    outer = proportion_interval(yes, no, noise, alpha=ALPHA)
+def _proportion(
+    name: str, yes: float, no: float, noise: tuple[float, float], kurtosis: tuple[float, float]
+) -> MetricEstimate:
+    outer = proportion_interval(yes, no, noise, alpha=ALPHA, kurtosis=kurtosis)
     if outer == WHOLE:
         return MetricEstimate(name, math.nan, *WHOLE, *WHOLE, "few-rows")
-    return _estimate(name, yes / (yes + no), outer, proportion_interval(yes, no, noise, sampling=False))
+    inner = proportion_interval(yes, no, noise, sampling=False, kurtosis=kurtosis)
+    return _estimate(name, yes / (yes + no), outer, inner)
 
 
 def _scaled(found: MetricEstimate, scale: float) -> MetricEstimate:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from snugdp.numerics.blas import require_exact_products
-from snugdp.tables.losses.losses import LogCosh, Logistic, Loss, TamedPoisson
+from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, TamedPoisson
 from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.passes.glm import SLOPE_BITS, FixedGradient
 from snugdp.tables.rowmap import Floats
@@ -38,6 +38,8 @@ class Sandwich(Sums):
 class SandwichPass(RowPass[Sandwich]):
     """Both matrices at the point and for the loss of ``at``: log-cosh, logistic or tamed Poisson.
 
+    Of Huber's loss, which counts as clipped squares, the first matrix is what the second leaves of the Gram matrix.
+
     Guarantee: whole numbers, equal for every order and partition of the rows; one row moves both together by at most
     the root of ``limit_squared`` in the Frobenius norm (``sandwich.proof.md``, Theorem 1).
     """
@@ -47,8 +49,10 @@ class SandwichPass(RowPass[Sandwich]):
     bits: int | None = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.at.loss, LogCosh | Logistic | TamedPoisson):
-            raise TypeError("there are two matrices for the price of one of log-cosh, logistic and Poisson losses")
+        if not isinstance(self.at.loss, Huber | LogCosh | Logistic | TamedPoisson):
+            raise TypeError(
+                "there are two matrices for the price of one of Huber, log-cosh, logistic and Poisson losses"
+            )
         object.__setattr__(self, "schema", self.at.schema)
         object.__setattr__(self, "bits", self.at.bits)
 
@@ -99,7 +103,7 @@ class SandwichPass(RowPass[Sandwich]):
         sizes, whole = np.abs(slopes), 2.0**SLOPE_BITS
         scores = np.floor(slopes * slopes * 2.0 ** (_WEIGHT_BITS - 2 * SLOPE_BITS))  # 2
         loss = self.at.loss
-        if isinstance(loss, LogCosh):
+        if isinstance(loss, Huber | LogCosh):
             return 2.0**_WEIGHT_BITS - scores, scores
         if isinstance(loss, Logistic):
             product = sizes * (whole - sizes) * 2.0 ** (_WEIGHT_BITS - 2 * SLOPE_BITS)

@@ -75,12 +75,12 @@ def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | fl
     )
 
 
-def _with_intervals(name: str, **bounds: Any) -> Case[tables.Table]:
+def _with_intervals(name: str, **given: Any) -> Case[tables.Table]:
     """A run on whitened rows, and both matrices at its result. Many parts, none of them at its worst."""
     return fitting(
         name,
         LinearRegression,
-        {"epsilon": EPSILON, "delta": DELTA, "inference": True, **bounds},
+        {"epsilon": EPSILON, "delta": DELTA, "inference": True, **given},
         n_features=2,
         group="linear",
         worst=lambda: pairs(2, intercept=True),
@@ -213,6 +213,7 @@ def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table
 MAKERS: dict[str, Callable[[], Case[Any]]] = {
     **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
     "linear: intervals": partial(_with_intervals, "linear: intervals", x_norm=1, y_bound=1),
+    "linear: mean": partial(_with_intervals, "linear: mean", target="mean", x_norm=1, y_bound=1),
     "linear: intervals, bounds found": partial(_with_intervals, "linear: intervals, bounds found"),
     "linear: adassp, a table with gaps": _with_gaps,
     "linear: auto, bounds found": partial(_without_bounds, "auto"),
