@@ -13,6 +13,7 @@ import pytest
 
 import snugdp
 from snugdp.cli.commands import demo_table
+from snugdp.cli.models import described
 from tests.tools import tool
 
 ROOT = Path(__file__).parent.parent
@@ -180,12 +181,13 @@ def test_every_block_of_the_benchmarks_is_a_command_with_its_date() -> None:
         assert result.exit_code == 0, command
 
 
-def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan() -> None:
+def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan(tmp_path: Path) -> None:
     for image in (ROOT / "docs" / "images").iterdir():
         assert image.stat().st_size < 200_000, image.name
         assert image.suffix != ".svg" or "url(http" not in image.read_text().replace('"', ""), image.name
-    schema = demo_table.WAGES
-    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=10_000))
+    demo_table.orders().head(50).write_csv(tmp_path / "orders.csv")
+    schema = described(tmp_path / "orders.csv", "amount", person="customer_id").schema
+    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=12_000))
     drawn = re.sub(r"<[^>]+>", "", (ROOT / "docs" / "images" / "plan.svg").read_text())
     shown = " ".join(html.unescape(drawn).split())
     for line in plan.splitlines():
