@@ -258,7 +258,7 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: P
     above = f"more than {percent(sure)} certain"
     seldom = f"{above} only with a probability of at most {chance(rarely)}" if rarely else f"never {above}"
     return (
-        f"Whatever one may look for in {what} is at most {factor(epsilon)} times as likely as it would be "
+        f"Anything that can be seen in {what} is at most {factor(epsilon)} times as likely as it would be "
         f"{unit.without}{plus}. The same holds the other way round.",
         f"Suppose the odds are even, 50 %, that {unit.used}. Whoever sees {what}, and knows everything else, guesses "
         f"right in at most {best_guess(lines, pair)} of all cases.",

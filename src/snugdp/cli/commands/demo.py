@@ -60,7 +60,7 @@ def show(console: Console, folder: Path) -> None:
 
     _step(console, 2, "The plan", "What a fit would cost, and what to expect. No row is read, nothing is spent.")
     with console.status("planning"):
-        model = _model(file)
+        model, left_out = _model(file)
         plan = model.plan(rows=_ROWS)
     _say(console, _in_short(plan), style="cyan")
 
@@ -73,6 +73,7 @@ def show(console: Console, folder: Path) -> None:
         )
         with console.status("fitting"):
             model.set_params(ledger=ledger).fit(file)
+            model.left_out_ = left_out
         console.print(_coefficients(model, demo_table.TRUTH))
 
         _step(console, 5, "The score", "How good is it? That is private too, so it is asked for, and paid for.")
@@ -96,12 +97,13 @@ def show(console: Console, folder: Path) -> None:
         _say(console, f"{folder / name}\n    {command}")
 
 
-def _model(file: Path) -> LinearRegression:
-    """As ``snugdp fit`` makes it from a raw table."""
+def _model(file: Path) -> tuple[LinearRegression, dict[str, str]]:
+    """As ``snugdp fit`` makes it from a raw table, and the columns that it leaves out."""
     from snugdp.cli.models import described
     from snugdp.estimators.linear import LinearRegression
 
-    return LinearRegression(_EPSILON, _DELTA, schema=described(file, "amount", person=_PERSON).schema)
+    known = described(file, "amount", person=_PERSON)
+    return LinearRegression(_EPSILON, _DELTA, schema=known.schema), dict(known.left_out)
 
 
 def _head(orders: Any) -> Any:
