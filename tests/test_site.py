@@ -40,7 +40,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert not done.stdout + done.stderr  # quiet: only warnings and errors are printed
     assert done.returncode == 0
-    pages = {page.relative_to(tmp_path).with_suffix("").as_posix(): page.read_text() for page in tmp_path.rglob("*.html")}
+    pages = {
+        page.relative_to(tmp_path).with_suffix("").as_posix(): page.read_text() for page in tmp_path.rglob("*.html")
+    }
     the_reference_is_made_of_docstrings(pages)
     every_command_is_there(words(pages["reference/commands"]))
     readers_fetch_nothing_from_elsewhere(pages)
@@ -215,7 +217,10 @@ def test_the_top_of_the_navigation_is_short_and_has_the_four_parts() -> None:
 
 def test_the_index_is_a_script_without_tags() -> None:
     made = tool("docs_search").as_script([{"location": "a.html#b", "title": "A &amp; B", "text": "<p>x</p> <b>y</b>"}])
-    assert made == 'window.siteIndex = {"root": "../", "docs": [{"location": "a.html#b", "title": "A & B", "text": "x y"}]};'
+    assert (
+        made
+        == 'window.siteIndex = {"root": "../", "docs": [{"location": "a.html#b", "title": "A & B", "text": "x y"}]};'
+    )
 
 
 def test_the_page_of_rivals_is_that_of_its_numbers() -> None:

@@ -94,6 +94,17 @@ def run(rivals: list[str], folder: Path) -> dict[str, Any]:
     return {**done, "date": f"{day.day} {day:%B %Y}", "python": platform.python_version()}
 
 
+def merged(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """What was run again in place of what was held."""
+    if held is None:
+        return new
+    names = {(one["what"], one["name"]) for one in new["results"]}
+    kept = [one for one in held["results"] if (one["what"], one["name"]) not in names]
+    failed = {name: why for name, why in held["failed"].items() if name not in new["versions"]}
+    versions = {**held["versions"], **new["versions"]}
+    return {**new, "results": [*kept, *new["results"]], "versions": versions, "failed": {**failed, **new["failed"]}}
+
+
 def middle(line: dict[str, Any]) -> float:
     """The median of R², a refusal being 0: then one would predict the same for everybody."""
     return float(np.median([0.0 if value is None else value for value in line["r2"]]))
@@ -179,7 +190,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=NEEDS, default=list(NEEDS))
     parser.add_argument("--again", action="store_true", help="draw and write from docs/rivals.json, without a run")
     given = parser.parse_args()
-    done = json.loads(HELD.read_text()) if given.again else run(given.only, given.folder)
+    held = json.loads(HELD.read_text()) if HELD.exists() and (given.again or given.only != list(NEEDS)) else None
+    done = held if given.again else merged(held, run(given.only, given.folder))
     if not given.again:
         HELD.write_text(json.dumps(done, indent=1) + "\n")
     draw(done)

@@ -57,7 +57,9 @@ def model_html(model: Any) -> str:
     if not model.released_:
         return _page(Markup('<p class="no">{} was refused</p>').format(type(model).__name__))
     promise = model.guarantee_
-    line = Markup('<p class="no">NOT PRIVATE: a rehearsal</p>') if promise is None else Markup("<p>{}</p>").format(promise)
+    line = (
+        Markup('<p class="no">NOT PRIVATE: a rehearsal</p>') if promise is None else Markup("<p>{}</p>").format(promise)
+    )
     if any(hasattr(model, name) for name in ("coef_", "components_", "labels_")):
         return _page(_shown(tables_of(model)), line)
     found = getattr(model, "bounds_", None)  # of a transformer
