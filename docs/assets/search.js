@@ -8,8 +8,8 @@
     return { doc: doc, title: doc.title.toLowerCase(), text: doc.text.toLowerCase() };
   });
 
-  function score(entry, words) {
-    let sum = 0;
+  function score(entry, words, phrase) {
+    let sum = entry.title.includes(phrase) ? 40 : 0;
     for (const word of words) {
       const inTitle = entry.title.includes(word), inText = entry.text.includes(word);
       if (!inTitle && !inText) return 0;
@@ -22,7 +22,7 @@
     const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return [];
     return entries
-      .map(function (entry) { return { entry: entry, score: score(entry, words) }; })
+      .map(function (entry) { return { entry: entry, score: score(entry, words, words.join(" ")) }; })
       .filter(function (one) { return one.score > 0; })
       .sort(function (one, other) { return other.score - one.score; })
       .map(function (one) { return one.entry.doc; });
