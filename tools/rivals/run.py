@@ -32,6 +32,7 @@ ROWS, TEST, COLUMNS = 10_000, 5_000, 6
 LOOKS = {  # colour, dash, width
     "snugdp": ("#0b6e4f", "-", 2.6),
     "snugdp, no bounds": ("#0b6e4f", "--", 2.0),
+    "snugdp, splines": ("#0b6e4f", "-.", 2.0),
     "AdaSSP (in snugdp)": ("#7a8c00", "-", 1.4),
     "diffprivlib": ("#b3261e", "-", 1.4),
     "DP-EBM": ("#8e44ad", "-", 1.4),
@@ -55,6 +56,12 @@ def tables() -> dict[str, Any]:
             noise = 0.04 * rng.standard_t(3, len(X))
         y = np.clip(X @ np.array([0.5, -0.4, 0.3, 0.2, -0.1, 0.0]) * (0.5 if name == "even" else 0.4) + noise, -1, 1)
         held |= {f"{name}_X": X[:ROWS], f"{name}_y": y[:ROWS], f"{name}_test": X[ROWS:], f"{name}_truth": y[ROWS:]}
+    held["tables"].append("curved")
+    rng_curved = np.random.default_rng(29)
+    X = rng_curved.uniform(-1, 1, (ROWS + TEST, COLUMNS))  # no line fits: additive curves
+    y = 0.35 * np.sin(4 * X[:, 0]) + 0.3 * (X[:, 1] ** 2 - 1 / 3) + 0.1 * X[:, 2] + rng_curved.normal(0, 0.1, len(X))
+    y = np.clip(y, -1, 1)
+    held |= {"curved_X": X[:ROWS], "curved_y": y[:ROWS], "curved_test": X[ROWS:], "curved_truth": y[ROWS:]}
     held["skewed_values"] = np.minimum(rng.lognormal(3, 0.8, ROWS), 2000.0)
     return held
 
@@ -73,7 +80,7 @@ def environment(rival: str, folder: Path) -> Path:
     return python
 
 
-def run(rivals: list[str], folder: Path) -> dict[str, Any]:
+def run(rivals: list[str], folder: Path, only: list[str]) -> dict[str, Any]:
     """Everybody's results, and why somebody has none."""
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / "tables.npz", **tables())
@@ -83,7 +90,7 @@ def run(rivals: list[str], folder: Path) -> dict[str, Any]:
         sys.stdout.flush()
         try:
             python = environment(rival, folder)
-            asked = [python, WORKER, rival, folder / "tables.npz"]
+            asked = [str(python), str(WORKER), rival, str(folder / "tables.npz"), *only]
             said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=1800).stdout
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
@@ -96,12 +103,12 @@ def run(rivals: list[str], folder: Path) -> dict[str, Any]:
     return {**done, "date": f"{day.day} {day:%B %Y}", "python": platform.python_version()}
 
 
-def merged(held: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+def merged(held: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
     """What was run again in place of what was held."""
-    if held is None:
-        return new
-    names = {(one["what"], one["name"]) for one in new["results"]}
-    kept = [one for one in held["results"] if (one["what"], one["name"]) not in names]
+    if held is None or new is None:
+        return held or new or {}
+    names = {(one["what"], one["name"], one["table"]) for one in new["results"]}
+    kept = [one for one in held["results"] if (one["what"], one["name"], one["table"]) not in names]
     failed = {name: why for name, why in held["failed"].items() if name not in new["versions"]}
     versions = {**held["versions"], **new["versions"]}
     return {**new, "results": [*kept, *new["results"]], "versions": versions, "failed": {**failed, **new["failed"]}}
@@ -122,7 +129,7 @@ def draw(done: dict[str, Any]) -> None:
 
     lines = [one for one in done["results"] if one["what"] == "regression"]
     names = list(dict.fromkeys(one["table"] for one in lines))
-    figure, axes = plt.subplots(1, len(names), figsize=(9.2, 3.5), sharey=False, layout="constrained")
+    figure, axes = plt.subplots(1, len(names), figsize=(11.2, 3.3), sharey=False, layout="constrained")
     for table, place in zip(names, np.atleast_1d(axes), strict=True):
         for name, (colour, dash, width) in LOOKS.items():
             points = [(one["epsilon"], middle(one)) for one in lines if (one["name"], one["table"]) == (name, table)]
@@ -140,7 +147,12 @@ def draw(done: dict[str, Any]) -> None:
         place.grid(alpha=0.25)
         place.spines[["top", "right"]].set_visible(False)
     np.atleast_1d(axes)[0].set_ylabel("R² on other rows (more is better)")
-    figure.legend(*np.atleast_1d(axes)[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+    shown = {
+        text: line
+        for place in np.atleast_1d(axes)
+        for line, text in zip(*place.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(shown.values(), shown.keys(), loc="outside right center", frameon=False)
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
@@ -168,11 +180,11 @@ def page(done: dict[str, Any]) -> str:
             f"|---|{'---|' * (len(epsilons) + 1)}",
         ]
         for name in dict.fromkeys(one["name"] for one in columns):
-            own = {one["epsilon"]: one for one in columns if one["name"] == name}
-            if own[1.0][what] is None:
+            by_epsilon = {one["epsilon"]: one for one in columns if one["name"] == name}
+            if by_epsilon[1.0][what] is None:
                 continue
-            cells = [f"{own[each][what]:.3g}" for each in epsilons]
-            said.append(f"| {name} | {' | '.join(cells)} | {1000 * own[1.0]['seconds']:.2g} |")
+            cells = [f"{by_epsilon[each][what]:.3g}" for each in epsilons]
+            said.append(f"| {name} | {' | '.join(cells)} | {1000 * by_epsilon[1.0]['seconds']:.2g} |")
         said.append("")
     said += [f"Not run here: {name} ({why})." for name, why in done["failed"].items()]
     return "\n".join(said).strip()
@@ -192,10 +204,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / ".venv-rivals", help="where environments are")
     parser.add_argument("--only", nargs="*", choices=NEEDS, default=list(NEEDS))
+    parser.add_argument("--tables", nargs="*", default=[], help="these alone; the results of others are kept")
     parser.add_argument("--again", action="store_true", help="draw and write from docs/rivals.json, without a run")
     given = parser.parse_args()
-    held = json.loads(HELD.read_text()) if HELD.exists() and (given.again or given.only != list(NEEDS)) else None
-    done = held if given.again else merged(held, run(given.only, given.folder))
+    new = None if given.again else run(given.only, given.folder, given.tables)
+    part = given.only != list(NEEDS) or given.tables
+    held: dict[str, Any] | None = json.loads(HELD.read_text()) if new is None or (part and HELD.exists()) else None
+    done = merged(held, new)
     if not given.again:
         HELD.write_text(json.dumps(done, indent=1) + "\n")
     draw(done)

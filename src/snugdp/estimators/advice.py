@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -134,9 +135,9 @@ def _reaches(at: Any, epsilon: float, wanted: float) -> bool:
         return False
 
 
-def _rows_needed(at: Any, rows: int, wanted: float) -> int | None:
+def _rows_needed(at: Callable[[float, int], FitForecast], rows: int, wanted: float) -> int | None:
     """About how many rows it takes at a usual epsilon, to a factor of 2."""
     for doublings in range(1, _MOST_DOUBLINGS):
         if at(USUAL, rows * 2**doublings).error <= wanted:
-            return rows * 2**doublings
+            return rows * int(2**doublings)
     return None

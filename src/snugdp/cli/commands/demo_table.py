@@ -36,7 +36,7 @@ def orders() -> pl.DataFrame:
             "order_id": order + 100_000,
             "customer_id": [f"c{one:04d}" for one in who],
             "day": [_FIRST + timedelta(days=int(day)) for day in days],
-            "city": np.where(order % 41 == 0, None, city).tolist(),
+            "city": [None if gap else str(one) for gap, one in zip(order % 41 == 0, city, strict=True)],
             "items": ["n/a" if gap else str(count) for gap, count in zip(order % 29 == 0, items, strict=True)],
             "express": np.where(express, "yes", "no"),
             "voucher": voucher,
