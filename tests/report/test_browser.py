@@ -155,7 +155,7 @@ def shop(epsilon: float, **given: Any) -> str:
     """The report of a line through the table of the demonstration, with what the shop declares."""
     from snugdp.cli.commands import demo_table
 
-    columns = {
+    columns: dict[str, Any] = {
         "items": snugdp.Number(0, 12), "city": snugdp.Category(["Lima", "Oslo", "Rome"]),
         "express": snugdp.Category(["no", "yes"]), "voucher": snugdp.Number(0, 50), "amount": snugdp.Number(0, 200),
     }  # fmt: skip

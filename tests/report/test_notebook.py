@@ -26,10 +26,12 @@ def shown(value: Any) -> str:
 
 def run(source: str, names: dict[str, Any]) -> Any:
     """A cell: the value of its last line, if that is an expression."""
-    body = ast.parse(source).body
-    last = body.pop() if isinstance(body[-1], ast.Expr) else None
-    exec(compile(ast.Module(body, []), str(NOTEBOOK), "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), names)
+    *body, last = ast.parse(source).body
+    shows = isinstance(last, ast.Expr)
+    exec(compile(ast.Module(body if shows else [*body, last], []), str(NOTEBOOK), "exec"), names)
+    return (
+        eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), names) if isinstance(last, ast.Expr) else None
+    )
 
 
 def test_the_tutorial_runs_and_its_cells_show_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +72,12 @@ def test_an_audit_says_what_failed() -> None:
 
 def test_a_spinner_is_shown_in_notebooks_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(progress, "find_spec", lambda name: seen.append(name) or object())
+
+    def there(name: str) -> object:
+        seen.append(name)
+        return object()
+
+    monkeypatch.setattr(progress, "find_spec", there)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     with progress.waiting("fitting", None):
         pass
