@@ -93,8 +93,10 @@ def run(rivals: list[str], folder: Path, only: list[str]) -> dict[str, Any]:
             asked = [str(python), str(WORKER), rival, str(folder / "tables.npz"), *only]
             said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=1800).stdout
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-            done["failed"][rival] = lines[-1][:200]
+            code = getattr(error, "returncode", None)
+            lines = str(getattr(error, "stderr", None) or "").strip().splitlines()
+            why = "took too long" if code is None else f"ended with code {code}"
+            done["failed"][rival] = lines[-1][:200] if lines and "/" not in lines[-1] else why
             continue
         told = json.loads(said.strip().splitlines()[-1])
         done["versions"][rival] = f"{told['version']} (numpy {told['numpy']})"
