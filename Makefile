@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
-.PHONY: help demo test static lint types unit slow nightly docs audit mutants bench proofs clean screenshots
+.PHONY: help demo test static lint types unit slow nightly docs audit mutants bench rivals proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -44,6 +44,9 @@ docs: .venv/docs.stamp  ## the documentation site, in site/
 
 bench: .venv/test.stamp  ## side by side with peers, one thread, into docs/benchmarks.md; DATA=FOLDER, SLOW=1, ONLY=noise
 	$(BIN)/python tools/bench_page.py $(if $(DATA),--data "$(DATA)") $(if $(SLOW),--slow) $(if $(ONLY),--only "$(ONLY)")
+
+rivals: .venv/test.stamp  ## other libraries on the same tables, in environments of their own, into docs/rivals.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/rivals/run.py
 
 audit: .venv/test.stamp  ## the full study of every claim: about an hour
 	$(BIN)/snugdp audit --full --report audit.html
@@ -79,4 +82,4 @@ proofs: .venv/core.stamp  ## after reading the proofs again against changed code
 	$(BIN)/python tools/proofs.py
 
 clean:  ## remove what the other targets made
-	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-rivals site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

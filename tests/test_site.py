@@ -2,6 +2,7 @@
 
 import html
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import snugdp
 from snugdp.cli.commands import demo_table
+from snugdp.cli.models import described
 from tests.tools import tool
 
 ROOT = Path(__file__).parent.parent
@@ -38,10 +40,23 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert not done.stdout + done.stderr  # quiet: only warnings and errors are printed
     assert done.returncode == 0
-    pages = {page.parent.relative_to(tmp_path).as_posix(): page.read_text() for page in tmp_path.rglob("index.html")}
+    pages = {
+        page.relative_to(tmp_path).with_suffix("").as_posix(): page.read_text() for page in tmp_path.rglob("*.html")
+    }
     the_reference_is_made_of_docstrings(pages)
     every_command_is_there(words(pages["reference/commands"]))
     readers_fetch_nothing_from_elsewhere(pages)
+    it_can_be_searched_where_pages_are_files(tmp_path, pages)
+
+
+def it_can_be_searched_where_pages_are_files(site: Path, pages: dict[str, str]) -> None:
+    index = (site / "search" / "index.js").read_text()
+    assert index.startswith("window.siteIndex = ")
+    held = json.loads(index.removeprefix("window.siteIndex = ").removesuffix(";"))["docs"]
+    assert any("Which epsilon?" in doc["title"] for doc in held)
+    assert {(site / doc["location"].partition("#")[0]).exists() for doc in held if doc["location"]} == {True}
+    for name in ("index", "tutorials/first-release"):
+        assert pages[name].index("search/index.js") < pages[name].index("assets/search.js")
 
 
 def the_reference_is_made_of_docstrings(pages: dict[str, str]) -> None:
@@ -180,13 +195,38 @@ def test_every_block_of_the_benchmarks_is_a_command_with_its_date() -> None:
         assert result.exit_code == 0, command
 
 
-def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan() -> None:
+def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan(tmp_path: Path) -> None:
     for image in (ROOT / "docs" / "images").iterdir():
         assert image.stat().st_size < 200_000, image.name
         assert image.suffix != ".svg" or "url(http" not in image.read_text().replace('"', ""), image.name
-    schema = demo_table.WAGES
-    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=10_000))
+    demo_table.orders().head(50).write_csv(tmp_path / "orders.csv")
+    schema = described(tmp_path / "orders.csv", "amount", person="customer_id").schema
+    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=12_000))
     drawn = re.sub(r"<[^>]+>", "", (ROOT / "docs" / "images" / "plan.svg").read_text())
     shown = " ".join(html.unescape(drawn).split())
     for line in plan.splitlines():
         assert " ".join(line.split())[:70] in shown, "the picture is older than the plan: make screenshots"
+
+
+def test_the_top_of_the_navigation_is_short_and_has_the_four_parts() -> None:
+    text = (ROOT / "mkdocs.yml").read_text()
+    top = re.findall(r"^  - ([^:]+):", text[text.index("nav:") : text.index("validation:")], re.MULTILINE)
+    assert len(top) <= 7
+    assert {"Tutorials", "How-to", "Reference", "Explanation"} <= set(top)
+
+
+def test_the_index_is_a_script_without_tags() -> None:
+    made = tool("docs_search").as_script([{"location": "a.html#b", "title": "A &amp; B", "text": "<p>x</p> <b>y</b>"}])
+    assert (
+        made
+        == 'window.siteIndex = {"root": "../", "docs": [{"location": "a.html#b", "title": "A & B", "text": "x y"}]};'
+    )
+
+
+def test_the_page_of_rivals_is_that_of_its_numbers() -> None:
+    rivals = tool("rivals/run")
+    done = json.loads((ROOT / "docs" / "rivals.json").read_text())
+    page = (ROOT / "docs" / "rivals.md").read_text()
+    assert rivals.page(done) in page
+    assert re.search(r"\b20\d\d\b", done["date"])
+    assert {"snugdp", "diffprivlib"} <= done["versions"].keys() | done["failed"].keys()

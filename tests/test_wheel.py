@@ -1,15 +1,18 @@
 """The wheel, as somebody gets it: built, installed where nothing of ours is, and used."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import snugdp
+from tests.tools import tool
 
 ROOT = Path(__file__).parent.parent
 FIT = """
@@ -34,6 +37,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
     (file,) = folder.glob("*.whl")
     return file
+
+
+@pytest.mark.slow
+def test_a_package_index_shows_no_link_into_the_repository(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        told = archive.read(name).decode()
+    assert "make demo" in told
+    assert "](docs/" not in told
+
+
+def test_links_of_the_readme_lead_to_the_address_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = SimpleNamespace(MetadataHookInterface=object)  # hatchling is there when a wheel is built
+    for part in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
+        monkeypatch.setitem(sys.modules, part, SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", hook)
+    for_index, text = tool("readme").for_index, (ROOT / "README.md").read_text()
+    assert "](docs/" in text
+    assert "](docs/" not in for_index(text, None)
+    found = for_index(text, "https://example.org/files/")
+    assert "](docs/" not in found
+    assert found.count("https://example.org/files/docs/") == text.count("](docs/")
+    for file in re.findall(r"\]\(((?!https?:)[^)#\s]+)", text):
+        assert (ROOT / file).exists(), file
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from snugdp.cli.commands import demo
 WIDTH = 100
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 FONTS = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-PLAN = "snugdp plan linear people.toml --target wage --epsilon 1 --delta 1e-7 --rows 10000"
+PLAN = "snugdp plan linear orders.csv --target amount --person customer_id --epsilon 1 --delta 1e-7 --rows 12000"
 
 
 def main() -> None:

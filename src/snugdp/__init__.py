@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from snugdp.core.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released, Unit, UnitMismatchError
     from snugdp.estimators.additive.curves import EffectCurve
+    from snugdp.estimators.advice import Advice, advise
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.files.model_file import load, save
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
@@ -78,6 +79,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Account",
+    "Advice",
     "Boolean",
     "Bounds",
     "Budget",
@@ -146,6 +148,7 @@ __all__ = [
     "UnitMismatchError",
     "Variance",
     "Vote",
+    "advise",
     "calibrated",
     "check_pipeline",
     "correlation",
@@ -185,6 +188,7 @@ __all__ += _estimators.__all__
 _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema Spline",
     "snugdp.estimators.additive.curves": "EffectCurve",
+    "snugdp.estimators.advice": "Advice advise",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
     "snugdp.estimators.workflows.pipelines": "PrivacyWarning check_pipeline",

@@ -126,7 +126,7 @@ def test_pictures_stay_inside() -> None:
     assert min(numbers) >= 0
     assert max(numbers) <= 220
     named = re.findall(r'text-anchor="middle">([^<]*)<', drawn)
-    assert named == ["0", "0.5", "1", "false alarms", "-1", "0", "1", "epsilon"]
+    assert named == ["0", "0.5", "1", "false positives", "-1", "0", "1", "epsilon"]
 
 
 def test_errors_are_those_of_the_gaussian_mechanism() -> None:

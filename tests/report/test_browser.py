@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import snugdp
+from snugdp.report.about import About
 from snugdp.report.model import render
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -82,7 +83,7 @@ def seen(page: str, folder: Path, width: int, *more: str) -> tuple[list[str], st
     return [part.strip('"') for part in found[1].split(",", 4)], complaints
 
 
-@pytest.mark.parametrize("width", [320, 390, 1200])
+@pytest.mark.parametrize("width", [320, 390, 768, 1200])
 def test_it_fits_without_scrolling_sideways(page: str, tmp_path: Path, width: int) -> None:
     (across, wide, headings, height, colour), complaints = seen(page, tmp_path, width)
     assert int(across) <= width
@@ -150,13 +151,19 @@ def test_other_kinds_fit_on_a_phone(tmp_path: Path) -> None:
         assert int(headings) == page.count("<h2"), name
 
 
-def wages(epsilon: float, **given: Any) -> str:
-    """The report of a line through the table of the demonstration."""
+def shop(epsilon: float, **given: Any) -> str:
+    """The report of a line through the table of the demonstration, with what the shop declares."""
     from snugdp.cli.commands import demo_table
 
-    ledger = snugdp.MemoryLedger(epsilon=5, delta=1e-5, label="people")
-    model = snugdp.LinearRegression(epsilon, 1e-7, schema=demo_table.WAGES, ledger=ledger, rows=3000, **given)
-    return render(model.fit(demo_table.people()[: demo_table.ROWS]))
+    columns: dict[str, Any] = {
+        "items": snugdp.Number(0, 12), "city": snugdp.Category(["Lima", "Oslo", "Rome"]),
+        "express": snugdp.Category(["no", "yes"]), "voucher": snugdp.Number(0, 50), "amount": snugdp.Number(0, 200),
+    }  # fmt: skip
+    schema = snugdp.Schema(columns, target="amount", person="customer_id")
+    ledger = snugdp.MemoryLedger(epsilon=5, delta=1e-5, label="orders", unit="person")
+    model = snugdp.LinearRegression(epsilon, 1e-7, schema=schema, ledger=ledger, **given)
+    about = About(owner="A made-up shop", purpose="to publish what makes an order large", period="2026")
+    return render(model.fit(demo_table.orders()), about=about)
 
 
 @pytest.mark.skipif(KEPT is None, reason="make screenshots keeps screenshots")
@@ -169,7 +176,7 @@ def test_screenshots(tmp_path: Path, name: str, width: int, height: int, dark: i
     folder = Path(str(KEPT)).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     refused = {"method": "posterior", "proposals": {"gamma": 1e6, "ridge": 0.001}}
-    page = wages(1, **refused) if name == "refused" else wages(1, method="adassp")
+    page = shop(1, **refused) if name == "refused" else shop(1, method="adassp")
     file, made = tmp_path / "shot.html", folder / f"report-{name}.png"
     frame = PROBE.format(width=width, height=height, page=html.escape(page))
     centred = "margin:0;display:flex;justify-content:center;background:#8a9499;height:100vh;overflow:hidden"

@@ -114,7 +114,7 @@ def test_labels_are_told_of_teachers_and_in_the_order_of_the_classes() -> None:
     assert sum(int(line.value) for line in story.tables[0].lines) == 60
     text = Page(render(outcome, plan=plan, public=public)).text
     assert "if any one teacher had voted otherwise" in text
-    assert "What it reveals about one teacher" in text
+    assert "what it reveals about one teacher" in text
     assert "if all rows of that person went to one teacher" in text
     assert "that person's row had not been" not in text
 

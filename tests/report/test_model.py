@@ -4,6 +4,7 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import snugdp
 from snugdp.cli.main import app
 from snugdp.estimators.files.model_file import as_dict
 from snugdp.report import curves, words
-from snugdp.report.model import render
+from snugdp.report.about import About
+from snugdp.report.model import render, summary
 from snugdp.report.released import table_of
 from snugdp.report.story import of_estimator, story_of
 
@@ -128,13 +130,14 @@ def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) ->
     assert fitted.guarantee_.theorem.id in text
     assert f"snugdp {snugdp.__version__} · saved " in text
     assert "18 to 90" in text
-    assert "With 4,000 rows" in text  # the forecast against epsilon
+    assert "With 4,000 rows" in text  # what was expected of this fit
+    assert "16,000 rows" not in text  # and of no other
 
 
 def test_a_file_and_its_estimator_tell_the_same(fitted: snugdp.LinearRegression) -> None:
     one, other = of_estimator(fitted), story_of(as_dict(fitted))
     assert (one.tables, one.certificate, one.details) == (other.tables, other.certificate, other.details)
-    assert (one.expected, one.forecast, one.test_failure) == (other.expected, other.forecast, other.test_failure)
+    assert (one.outlook, one.forecast, one.test_failure) == (other.outlook, other.forecast, other.test_failure)
     assert one.shares == other.shares
     assert sum(1 for share in one.shares if share.test) == 2
 
@@ -292,3 +295,74 @@ def test_the_command_writes_a_page(fitted: snugdp.LinearRegression, tmp_path: Pa
     result = run("--force")
     assert result.exit_code == 1
     assert "is not a model file" in result.output
+
+
+def test_an_outsider_reads_the_promise_first_then_what_was_released_then_the_method(page: str) -> None:
+    read = Page(page)
+    order = [read.ids.index(name) for name in ("guarantee", "released", "limits", "method", "attack", "receipt")]
+    assert order == sorted(order)
+    assert read.text.index("one row more or less") < read.text.index("Coefficients")
+    assert "false alarm" not in read.text
+
+
+def test_headings_do_not_jump_and_drawings_have_words(page: str) -> None:
+    read = Page(page)
+    levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(later - sooner <= 1 for sooner, later in pairwise(levels))
+    drawings = [held for tag, held in read.tags if tag == "svg"]
+    assert drawings
+    assert all(held.get("aria-label") or held.get("aria-hidden") == "true" for held in drawings)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return float(
+        np.dot([0.2126, 0.7152, 0.0722], [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts])
+    )
+
+
+def test_words_stand_out_from_the_paper_in_light_dark_and_print(page: str) -> None:
+    """WCAG 2.1 AA: 4.5 to 1 for text."""
+    schemes = [
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})\b", block))
+        for block in re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    ]
+    assert len(schemes) == 3
+    for colours in schemes:
+        for ink in ("ink", "soft", "blue", "red"):
+            for paper in ("paper", "page"):
+                light, dark = sorted((luminance(colours[ink]), luminance(colours[paper])), reverse=True)
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, paper)
+
+
+def test_whose_data_what_for_and_of_when(fitted: Any) -> None:
+    about = About(owner="The <b>shop</b>", purpose="a yearly report", period="2026", dataset="orders")
+    for page in (render(fitted, about=about), summary(fitted, about=about)):
+        text = Page(page).text
+        assert "<b>shop" not in page
+        for words_of in ("The <b>shop</b>", "a yearly report", "2026", "orders", "memory"):
+            assert words_of in text
+
+
+def test_the_summary_says_what_an_assessment_asks(fitted: Any, page: str) -> None:
+    read = Page(summary(fitted))
+    for said in (
+        "not stated",
+        "one row more or less",
+        "at most 2.72 times as likely",
+        "What is not covered",
+        fitted.guarantee_.theorem.id,
+    ):
+        assert said in read.text
+    rate = re.search(r"guesses right in at most (\S+ %)", Page(page).text)
+    assert rate is not None
+    assert f"in at most {rate[1]} of all cases" in read.text
+
+
+def test_intervals_end_at_the_bounds_of_the_answer() -> None:
+    line = table_of(98.0, 5.0, within=(0.0, 100.0)).lines[0]
+    assert line.within == "93.00 to 100.00"
+    counted = snugdp.Histogram(values=["a", "b"], epsilon=0.01).release(["a"] * 5, noise=snugdp.Simulation(1))
+    told = story_of(counted).tables[0]
+    assert all(not each.within.startswith("−") for each in told.lines)

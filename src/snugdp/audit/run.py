@@ -21,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from multiprocessing import get_context
@@ -80,6 +81,10 @@ class Report:
     def failures(self) -> tuple[Finding, ...]:
         """The claims that did not hold, or that were not looked at closely enough."""
         return tuple(finding for finding in self.findings if not finding.passed)
+
+    def _repr_html_(self) -> str:
+        page: str = import_module("snugdp.report.notebook").audit_html(self)  # above this room
+        return page
 
     def __str__(self) -> str:
         shown = self.failures or self.findings[:20]

@@ -23,6 +23,10 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
         "snugdp.cli.commands.plan:plan",
         "Show what a fit would cost, its noise, and its expected error by epsilon and rows. Nothing is spent.",
     ),
+    "advise": Verb(
+        "snugdp.cli.commands.advise:advise",
+        "Say which epsilon a wanted error takes, or which error an epsilon leaves. Nothing is read or spent.",
+    ),
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
     "score": Verb(

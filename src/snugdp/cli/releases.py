@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,7 +161,7 @@ class ReleaseOptions(OptionGroup):
 
             subject = outcome if model is None else model
             held = plan if model is None else None  # a model has its own
-            page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public)
+            page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public, within=told.within)
             write_text(self.report, page)
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
@@ -233,7 +234,7 @@ class ReleaseResult:
     """What a command tells. ``words``, after ``tables``: for people; ``shown``: for machines; ``files``: by content.
 
     ``model``: an estimator, saved to the file "model" and shown by the report instead of the outcome. ``title``,
-    ``public`` and ``rows``: of the report.
+    ``public`` and ``rows``: of the report. ``within``: public bounds on the answer.
     """
 
     words: str | None
@@ -243,6 +244,7 @@ class ReleaseResult:
     title: str | None = None
     public: Mapping[str, Any] | None = None
     rows: int | None = None
+    within: tuple[float, float] = (-math.inf, math.inf)
     aside: bool = False
     tables: Sequence[Any] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import importlib
 import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 from snugdp.core.guarantee import Cost
 
 T_co = TypeVar("T_co", covariant=True)
+_NOTEBOOK = "snugdp.report.notebook"  # above this room: looked up when an outcome is shown
 
 
 class UnitMismatchError(ValueError):
@@ -139,8 +141,16 @@ class Account(Protocol):
 LedgerLike: TypeAlias = Account | str | os.PathLike[str]
 
 
+class ShownInNotebooks:
+    """An outcome that a notebook shows by the parts of the report."""
+
+    def _repr_html_(self) -> str:
+        page: str = importlib.import_module(_NOTEBOOK).outcome_html(self)
+        return page
+
+
 @dataclass(frozen=True)
-class Released(Generic[T_co]):
+class Released(ShownInNotebooks, Generic[T_co]):
     """The test passed: a private value, what it cost, and the receipt. It is true in conditions.
 
     Parameters
@@ -179,7 +189,7 @@ class Released(Generic[T_co]):
 
 
 @dataclass(frozen=True)
-class Refused:
+class Refused(ShownInNotebooks):
     """The paper's ⊥. It costs the same as a release and gives no reason, because the reason would be private.
 
     It is false in conditions, and its ``value`` is None.
@@ -217,7 +227,7 @@ class Refused:
 
 
 @dataclass(frozen=True, repr=False)
-class NotPrivate(Generic[T_co]):
+class NotPrivate(ShownInNotebooks, Generic[T_co]):
     """The outcome of a seeded rehearsal. It has no receipt, and no ledger accepts it.
 
     Parameters

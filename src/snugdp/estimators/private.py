@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,6 +228,14 @@ class PrivateEstimator(PaidEstimator):
         state: dict[str, Any] = dict(super().__getstate__())
         state["ledger"] = pickled(state["ledger"])
         return state
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what was released, once it is fitted; before that its repr, which has no password in it."""
+        page: str = import_module("snugdp.report.notebook").model_html(self)  # above this room
+        return page
+
+    def _repr_mimebundle_(self, **asked: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "released_")

@@ -20,6 +20,7 @@ from snugdp.propose.theorem import Theorem
 
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _WORDS = "snugdp.report.plan_text"  # above this room: looked up when a plan is printed
+_NOTEBOOK = "snugdp.report.notebook"  # or shown
 
 
 class StepKind(enum.Enum):
@@ -100,6 +101,10 @@ class Plan:
     def __str__(self) -> str:
         text: str = importlib.import_module(_WORDS).plan_text(self)
         return text
+
+    def _repr_html_(self) -> str:
+        page: str = importlib.import_module(_NOTEBOOK).plan_html(self)
+        return page
 
 
 def check_callable(function: object, name: str, /, *arguments: str, **keywords: object) -> None:

@@ -85,7 +85,11 @@ def _errors(curve: Curve, title: str) -> Markup:
         return [(rate, missed(lines, rate, both=False)) for rate in _RATES]
 
     halves = (0.0, 0.5, 1.0)
-    axes = Axes(Axis("false alarms", linear(0, 1), halves, _short), Axis("missed", linear(0, 1), halves, _short), SMALL)
+    axes = Axes(
+        Axis("false positives", linear(0, 1), halves, _short),
+        Axis("false negatives", linear(0, 1), halves, _short),
+        SMALL,
+    )
     guess = axes.line([(0.0, 1.0), (1.0, 0.0)], "guess")
     return axes.drawing(
         f"{title}: claimed and measured errors of the best attack", [guess, *_shapes(axes, curve, line)]

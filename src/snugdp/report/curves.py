@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from markupsafe import Markup
 
 from snugdp.core.guarantee import Cost
-from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini, ticks
+from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini
 from snugdp.report.words import Pair, at_most, missed, number, upwards
 
 _STEPS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0)  # of the epsilon that was promised
@@ -24,18 +24,19 @@ def deltas(cost: Cost, epsilon: float) -> tuple[Point, ...]:
     return tuple((step * epsilon, cost.delta_at(step * epsilon)) for step in steps)
 
 
-def tradeoff(lines: Sequence[Point], who: str) -> Markup:
-    """The errors that the best attack must make, below the line of blind guessing. ``who``: "those who are in"."""
+def tradeoff(lines: Sequence[Point]) -> Markup:
+    """The errors that the best attack must make, below the line of blind guessing."""
     rates = [0.0, *(10 ** (place / 10 - 4) for place in range(40)), 1.0]
     rates = sorted({*rates, *(step / 50 for step in range(51))})
     curve = [(rate, missed(lines, rate)) for rate in rates]
     axes = Axes(
-        Axis("false alarms (type I error)", linear(0, 1), _SHARES, _hundredth),
-        Axis("missed (type II error)", linear(0, 1), _SHARES, _hundredth),
+        Axis("false-positive rate", linear(0, 1), _SHARES, _hundredth),
+        Axis("false-negative rate", linear(0, 1), _SHARES, _hundredth),
     )
     at = next((point for point in curve if point[0] >= 0.05), curve[-1])
     told = (
-        f"An attack with {_hundredth(at[0])} false alarms misses at least {math.floor(1000 * at[1]) / 10:g} % of {who}."
+        f"An attack with a false-positive rate of {_hundredth(at[0])} has a false-negative rate of at least "
+        f"{math.floor(1000 * at[1]) / 10:g} %."
     )
     shapes = [
         axes.line([*curve, (1.0, 0.0)], "area", closed=True),
@@ -65,22 +66,6 @@ def delta_curve(points: Sequence[Point], pair: Pair) -> Markup:
     return axes.drawing(told, shapes, "Delta against epsilon")
 
 
-def forecast(points: Sequence[Point], epsilon: float) -> Markup:
-    """A forecast error against epsilon, both on logarithmic scales, with the epsilon that was chosen."""
-    wide, high = (_ends(point[0] for point in points), _ends(point[1] for point in points))
-    axes = Axes(
-        Axis("epsilon", logarithmic(*wide), tuple(e for e, _ in points), at_most),
-        Axis("expected error", logarithmic(*high), ticks(*high), number),
-    )
-    told = "; ".join(f"epsilon {at_most(e)}: {number(error, 3)}" for e, error in points)
-    shapes = [axes.line(points, "curve")]
-    for e, error in points:
-        near = math.isclose(e, epsilon)
-        shapes.append(axes.dot((e, error), 4.5 if near else 3, f"epsilon {at_most(e)}: {number(error, 3)}"))
-        shapes += [axes.beside((e, error), "chosen")] if near else []
-    return axes.drawing(told, shapes, "Forecast error against epsilon")
-
-
 def interval(low: float, value: float, high: float, reach: float | None = None) -> Markup:
     """A bar from low to high around a value; zero is in the middle. ``reach``: of the scale, or the bar's own."""
     reach = 1.08 * max(abs(low), abs(high), abs(value), 1e-300) if reach is None else reach
@@ -106,8 +91,3 @@ def _above(points: Sequence[Point], low: float) -> list[Point]:
 
 def _hundredth(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def _ends(values: Iterable[float]) -> Point:
-    found = [value for value in values if value > 0]
-    return min(found) / 1.15, max(found) * 1.15

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
@@ -10,12 +9,13 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
-from snugdp.report.plan_text import error_words, per_coefficient
+from snugdp.report.about import About
+from snugdp.report.plan_text import error_words
+from snugdp.report.released import EVERYWHERE, Ends
 from snugdp.report.story import Story, story_of
 from snugdp.serial.costs import cost_told
 
@@ -29,13 +29,16 @@ def render(
     title: str | None = None,
     rows: int | None = None,
     public: Mapping[str, Any] | None = None,
+    within: Ends = EVERYWHERE,
+    about: About | None = None,
 ) -> str:
     """One self-contained HTML file about a release: no scripts, nothing loaded, readable on a phone and in print.
 
     ``model``: the dict of a model file, a fitted estimator of ours, or the outcome of a query. ``plan``: of the query,
     whose outcome does not hold it. ``title``: instead of one from the kind of model and its target. ``rows``: a public
-    guess of their number, for a forecast against epsilon; without it the guess that the model was given, if any.
-    ``public``: more that was taken as public, such as the column of a query and its bounds.
+    guess of their number, for its forecast; without it the guess that the model was given, if any. ``public``: more
+    that was taken as public, such as the column of a query and its bounds. ``within``: public bounds on the answer of a
+    query, at which intervals end. ``about``: whose data, what for, and of when.
 
     Guarantee: what is shown is a function of what was released and of what is public. Names are escaped.
 
@@ -44,22 +47,48 @@ def render(
     >>> page.startswith("<!doctype html>"), "<script" in page
     (True, False)
     """
-    story = story_of(model, plan, title, rows, public)
+    return _filled("model.html", story_of(model, plan, title, rows, public, within=within, about=about))
+
+
+def summary(
+    model: Any,
+    *,
+    plan: Plan | None = None,
+    title: str | None = None,
+    public: Mapping[str, Any] | None = None,
+    about: About | None = None,
+) -> str:
+    """The data protection summary: what an assessment asks for, on a page or two, to print. As ``render`` otherwise.
+
+    >>> import snugdp
+    >>> page = summary(snugdp.count([1.0] * 900, epsilon=1), about=About(owner="The shop", purpose="a yearly figure"))
+    >>> "The shop" in page, "Data protection summary" in page
+    (True, True)
+    """
+    return _filled("summary.html", story_of(model, plan, title, None, public, about=about))
+
+
+def _filled(template: str, story: Story) -> str:
     lines = curves.deltas(story.cost, words.upwards(story.epsilon))
     pair = (story.epsilon, story.delta)
-    page = pages_of().get_template("model.html")
-    return page.render(
-        story=story,
-        stamp=_stamp(story),
-        guarantee=words.plainly(story.thing, lines, pair, story.unit),
-        symbols=words.symbols(*pair, story.unit),
-        attacks=words.attacks(lines),
-        tradeoff=curves.tradeoff(lines, "those who are in"),
-        delta_curve=curves.delta_curve(lines, pair),
-        forecast_curve=_forecast(story),
-        forecast_error="" if story.outlook is None else error_words(story.outlook.error_of, story.outlook.target),
-        not_covered=words.not_covered(story.rehearsed),
-        failure="" if story.test_failure is None else words.chance(story.test_failure),
+    return (
+        pages_of()
+        .get_template(template)
+        .render(
+            story=story,
+            about=_about(story),
+            told=dict(_about(story)),
+            stamp=_stamp(story),
+            guarantee=words.plainly(story.thing, lines, pair, story.unit),
+            coin=words.best_guess(lines, pair),
+            symbols=words.symbols(*pair, story.unit),
+            attacks=words.attacks(lines),
+            tradeoff=curves.tradeoff(lines),
+            delta_curve=curves.delta_curve(lines, pair),
+            expected_error="" if story.outlook is None else error_words(story.outlook.error_of, story.outlook.target),
+            not_covered=words.not_covered(story.rehearsed),
+            failure="" if story.test_failure is None else words.chance(story.test_failure),
+        )
     )
 
 
@@ -93,12 +122,6 @@ def _written(value: float | Fraction | None) -> float | None:
     return written_up(value) if isinstance(value, Fraction) else value
 
 
-def _forecast(story: Story) -> Markup:
-    points = [] if story.outlook is None else [(each.epsilon, each.error) for each in story.outlook.by_epsilon]
-    drawn = [(epsilon, error) for epsilon, error in points if epsilon is not None and 0 < error < math.inf]
-    return curves.forecast(drawn, words.upwards(story.epsilon)) if len(drawn) > 1 else Markup()
-
-
 @cache
 def pages_of() -> Environment:
     """The templates of this room: everything put into them is escaped, and nothing may be missing."""
@@ -115,9 +138,14 @@ def pages_of() -> Environment:
         bar=curves.bar,
         chance=words.chance,
         parts=words.parts,
-        coefficients=lambda noise: per_coefficient(noise, lambda value: words.number(value, 3)),
     )
     return pages
+
+
+def _about(story: Story) -> tuple[tuple[str, str], ...]:
+    """Whose data, what for, of when, and which ledger paid."""
+    told = story.about.told
+    return (*told, ("ledger", story.receipt.ledger)) if told and story.receipt is not None else told
 
 
 def _stamp(story: Story) -> str:

@@ -6,12 +6,17 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from snugdp.core.outcome import Unit
 from snugdp.numerics.printed import printed_up
 from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepNoise
 
+if TYPE_CHECKING:
+    from snugdp.estimators.advice import Advice
+
+MUCH = 4  # the epsilon above which a promise is weak
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
 _UNITS = {
@@ -410,6 +415,28 @@ def error_words(error_of: ErrorOf, target: str | None = None) -> str:
     if error_of is ErrorOf.VARIANCE:
         return "the share of the variance (rows of full length) that a component must exceed to stand out from noise"
     return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+
+
+def advice_text(advice: Advice) -> str:
+    """What to ask for, in a few sentences, and the plan behind it."""
+    rows, what = f"{advice.rows:,} rows", error_words(advice.error_of, advice.target)
+    if advice.wanted is None:
+        said = [f"With {rows} and epsilon {advice.epsilon:g}, expect about {advice.error:.3g}: {what}."]
+    elif advice.epsilon is None:
+        said = [
+            f"With {rows} no epsilon up to 10 is enough for {advice.wanted:g}: {what}; at 10 it is {advice.error:.3g}."
+        ]
+        if advice.rows_needed is not None:
+            said.append(f"At epsilon 1 it takes about {advice.rows_needed:,} rows.")
+    else:
+        said = [
+            f"With {rows}, epsilon {advice.epsilon:g} is enough: expect about {advice.error:.3g}, and at most "
+            f"{advice.wanted:g} was wanted: {what}."
+        ]
+    if advice.epsilon is not None and advice.epsilon > MUCH:
+        said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
+    said.append("A forecast from public numbers, for rows that fill their bounds evenly; sampling error comes on top.")
+    return "\n".join([*said, "", str(advice.plan)])
 
 
 def _fit_words(fit: FitForecast, error_of: ErrorOf) -> str:

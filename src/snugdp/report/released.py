@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
@@ -26,6 +26,9 @@ from snugdp.tables.schema.contrasts import no_level
 INTERVAL = "without noise, 19 of 20"
 USUAL = 1.96  # deviations of Gaussian noise in 19 of 20 cases
 MAX_LINES, MAX_LOADS, MAX_TABLES, MAX_ITEMS = 200, 40, 12, 8
+Ends: TypeAlias = tuple[float, float]  # where an answer can lie
+EVERYWHERE: Ends = (-math.inf, math.inf)
+COUNTED: Ends = (0.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -106,11 +109,17 @@ _OWN_SCALE = "Every bar has its own scale, with zero in the middle."
 
 
 def table_of(
-    value: Any, error: float | None, *, exact: bool = False, classes: Sequence[Any] | None = None
+    value: Any,
+    error: float | None,
+    *,
+    exact: bool = False,
+    classes: Sequence[Any] | None = None,
+    within: Ends = EVERYWHERE,
 ) -> ReportTable:
     """The value of a query, with the size of its noise in 19 of 20 cases, if that is known.
 
-    ``exact``: it has no noise. ``classes``: of labels, in their order.
+    ``exact``: it has no noise. ``classes``: of labels, in their order. ``within``: public bounds on the answer, at
+    which intervals end.
     """
     if hasattr(value, "labels") and hasattr(value, "answered"):
         known = np.asarray(value.labels)[np.asarray(value.answered, dtype=bool)]
@@ -119,10 +128,10 @@ def table_of(
         if exact:
             return ReportTable("Answer", (Line("value", number(float(value), 12)),), _EXACT)
         note = "" if error is None else _NOISE
-        return ReportTable("Answer", (_line("value", float(value), error),), note)
+        return ReportTable("Answer", (_line("value", float(value), error, within),), note)
     if isinstance(value, Estimate):
         rows = () if value.count is None else (Line("rows, about", number(value.count, 4)),)
-        lines = (_line("value", value.value, value.error), *_about_population(value), *rows)
+        lines = (_line("value", value.value, value.error, within), *_about_population(value, within), *rows)
         return ReportTable("Answer", lines, f"{_NOISE} {_CLIPPED}")
     if isinstance(value, HistogramCounts):
         return _histogram(value)
@@ -146,13 +155,13 @@ def _scores(value: ModelScores, title: str) -> ReportTable:
     return ReportTable(title, lines, scores.note_of(value), scores.INTERVAL, scores.plots_of(value))
 
 
-def _about_population(value: Estimate) -> tuple[Line, ...]:
+def _about_population(value: Estimate, within: Ends) -> tuple[Line, ...]:
     """The confidence interval of an estimate, if it has one."""
     if value.population_lower is None or value.standard_error is None:
         return ()
     if not math.isfinite(value.standard_error):
         return (Line("population", "the rows are too few for this budget to say anything"),)
-    low, high = (near(end, value.standard_error) for end in value.conf_int(clipping=False))
+    low, high = (near(_held(end, within), value.standard_error) for end in value.conf_int(clipping=False))
     error = f"standard error {number(value.standard_error, 3)}"
     return (Line("population, 95 % confidence interval", f"{low} to {high}", error),)
 
@@ -165,7 +174,10 @@ def _statistics(table: StatisticsTable) -> ReportTable:
     labels = [held[name] for name in held if name not in noisy and name not in beside]
     lines = [
         _line(
-            f"{', '.join(map(str, label))}: {name}", float(str(held[name][row])), float(str(held[f"{name}_error"][row]))
+            f"{', '.join(map(str, label))}: {name}",
+            float(str(held[name][row])),
+            float(str(held[f"{name}_error"][row])),
+            COUNTED if name.endswith(_NO_LESS_THAN_NONE) else EVERYWHERE,
         )
         for row, label in enumerate(zip(*labels, strict=True))
         for name in noisy
@@ -176,18 +188,23 @@ def _statistics(table: StatisticsTable) -> ReportTable:
 
 def _description(value: Description) -> ReportTable:
     """Rows, the statistics of every column, and the counts of its listed values."""
-    held = [_line("rows", value.rows.value, value.rows.error or None)]
+    held = [_line("rows", value.rows.value, value.rows.error or None, COUNTED)]
     for line in value.columns.lines:
         of = dict(zip(value.columns.names, line, strict=True))
         name = str(of["column"])
         numbers = {each: of[each] for each in of if isinstance(of[each], float) and not each.endswith("_error")}
         held += [
-            _line(f"{name}: {each.replace('_', ' ')}", float(str(found)), _float(of.get(f"{each}_error")))
+            _line(
+                f"{name}: {each.replace('_', ' ')}",
+                float(str(found)),
+                _float(of.get(f"{each}_error")),
+                COUNTED if each in _NO_LESS_THAN_NONE else EVERYWHERE,
+            )
             for each, found in numbers.items()
             if each != "top_count"
         ]
         counts = value.counts(name).items()
-        held += [_line(f"{name}: {label}", one.value, one.error) for label, one in list(counts)[:MAX_ITEMS]]
+        held += [_line(f"{name}: {label}", one.value, one.error, COUNTED) for label, one in list(counts)[:MAX_ITEMS]]
     more = f" {len(held) - MAX_LINES:,} more lines are not shown." if len(held) > MAX_LINES else ""
     return ReportTable("Answer", tuple(held[:MAX_LINES]), f"{_NOISE}{value.ranks_text} {_CLIPPED}{more}")
 
@@ -199,7 +216,7 @@ def _float(value: Any) -> float | None:
 def _histogram(value: HistogramCounts) -> ReportTable:
     named = [(_cell(cell), count) for cell, count in zip(value.cells[:MAX_LINES], value.counts, strict=False)]
     named += [(name, count) for name in _BESIDE if (count := getattr(value, name)) is not None]
-    lines = tuple(_line(name, float(count), value.error) for name, count in named)
+    lines = tuple(_line(name, float(count), value.error, COUNTED) for name, count in named)
     more = f" The first {MAX_LINES} of {len(value.cells):,} cells." if len(value.cells) > MAX_LINES else ""
     return ReportTable("Answer", lines, _NOISE + more)
 
@@ -208,6 +225,7 @@ def _cell(cell: Any) -> str:
     return f"{_text(cell[0])} to {_text(cell[1])}" if isinstance(cell, tuple) else _text(cell)
 
 
+_NO_LESS_THAN_NONE = ("count", "missing", "standard_deviation", "variance")
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
 _CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
 _BESIDE = ("below", "above", "other", "missing")
@@ -253,10 +271,14 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _line(name: str, value: float, error: float | None) -> Line:
+def _held(end: float, within: Ends) -> float:
+    return min(max(end, within[0]), within[1])
+
+
+def _line(name: str, value: float, error: float | None, within: Ends = EVERYWHERE) -> Line:
     if error is None or not math.isfinite(error):
         return Line(name, number(value))
-    low, high = value - error, value + error
+    low, high = _held(value - error, within), _held(value + error, within)
     return Line(name, near(value, error), f"{near(low, error)} to {near(high, error)}", interval(low, value, high))
 
 

@@ -13,12 +13,12 @@ from snugdp import __version__
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released, Unit
 from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
-from snugdp.propose.forecast import FitForecast
 from snugdp.propose.plan import Plan, Step, StepKind
 from snugdp.propose.theorem import Theorem
+from snugdp.report.about import About
 from snugdp.report.names import of_public, of_released
 from snugdp.report.plan_text import forecast_lines, step_label, step_words
-from snugdp.report.released import ReportTable, facts, table_of, tables_of
+from snugdp.report.released import EVERYWHERE, Ends, ReportTable, facts, table_of, tables_of
 from snugdp.report.words import Protected, at_most, number
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.found_lines import FoundLine, lines
@@ -62,8 +62,7 @@ class Story:
     what: str
     shares: tuple[StepShare, ...]
     test_failure: Fraction | None  # of the steps that test; None if there are none
-    forecast: tuple[str, ...]  # in words, but for what is said for numbers of rows
-    expected: tuple[FitForecast, ...]  # that
+    forecast: tuple[str, ...]  # in words, but for what is said for other numbers of rows
     tables: tuple[ReportTable, ...]
     certificate: tuple[tuple[str, str], ...]
     public: tuple[tuple[str, str], ...]
@@ -72,7 +71,8 @@ class Story:
     columns: tuple[tuple[str, str], ...] = ()
     found: tuple[FoundLine, ...] = ()  # what was found about columns in private
     left_out: tuple[tuple[str, str], ...] = ()  # columns that were not used, and why
-    outlook: Outlook | None = None
+    outlook: Outlook | None = None  # for the rows that somebody said there are about
+    about: About = field(default_factory=About)
     selected: bool = False  # the best of several runs
     software: str = f"snugdp {__version__}"
     time: str = field(default_factory=lambda: f"written {_when(datetime.now(UTC).isoformat())}")
@@ -95,28 +95,37 @@ def story_of(
     title: str | None = None,
     rows: int | None = None,
     public: Mapping[str, Any] | None = None,
+    *,
+    within: Ends = EVERYWHERE,
+    about: About | None = None,
 ) -> Story:
-    """The story of a model file's dict, a fitted estimator of ours or an outcome; ``public``: more that was public."""
+    """The story of a model file's dict, a fitted estimator of ours or an outcome.
+
+    ``public``: more that was public. ``within``: public bounds on the answer of a query.
+    """
     more = dict(public or {})
-    told = _story_of(model, plan, title, rows, more.get("classes"))
-    return replace(told, public=tuple(dict((*told.public, *_known(more))).items()))
+    told = _story_of(model, plan, title, rows, classes=more.get("classes"), within=within)
+    known = tuple(dict((*told.public, *_known(more))).items())
+    return replace(told, public=known, about=About() if about is None else about)
 
 
-def _story_of(model: Any, plan: Plan | None, title: str | None, rows: int | None, classes: Any) -> Story:
+def _story_of(
+    model: Any, plan: Plan | None, title: str | None, rows: int | None, *, classes: Any, within: Ends
+) -> Story:
     if isinstance(model, Mapping):
         from snugdp.estimators.files.model_file import from_dict
 
         told = of_estimator(from_dict(dict(model)), title, rows)
         return replace(told, software=str(model["software"]), time=f"saved {_when(str(model['time']))}")
     if isinstance(model, Released | Refused | NotPrivate):
-        return of_outcome(model, plan, title, classes)
+        return of_outcome(model, plan, title, classes, within)
     if hasattr(model, "get_params"):
         return of_estimator(model, title, rows)
     raise TypeError("give the dict of a model file, a fitted estimator of snugdp, or the outcome of a release")
 
 
 def of_estimator(model: Any, title: str | None = None, rows: int | None = None) -> Story:
-    """The story of a fit. ``rows``: a public guess, for a forecast; without it that of the model, if it has one."""
+    """The story of a fit. ``rows``: a public guess, for its forecast; without it that of the model, if it has one."""
     from sklearn.utils.validation import check_is_fitted
 
     entry = entry_of(model)
@@ -163,6 +172,7 @@ def of_outcome(
     plan: Plan | None,
     title: str | None,
     classes: Sequence[Any] | None = None,
+    within: Ends = EVERYWHERE,
 ) -> Story:
     """The story of a query, with the plan of it if there is one. ``classes``: of labels, in their order."""
     cost, receipt = outcome.cost, getattr(outcome, "receipt", None)
@@ -175,7 +185,7 @@ def of_outcome(
     what = plan.title if plan is not None else receipt.what if receipt is not None else "rehearsal"
     exact = plan is not None and plan.steps[-1].cost == Cost(neighbours=cost.neighbours)
     usual = None if plan is None else plan.forecast.answer_error or None
-    table = None if outcome.refused else table_of(outcome.value, usual, exact=exact, classes=classes)
+    table = None if outcome.refused else table_of(outcome.value, usual, exact=exact, classes=classes, within=within)
     return Story(
         title=title or what[:1].upper() + what[1:],
         thing="the outcome" if outcome.refused else "this answer",
@@ -218,14 +228,13 @@ def _amount(value: float | Fraction) -> float | str:
 
 def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     if plan is None:
-        return {"shares": (), "test_failure": None, "forecast": (), "expected": ()}
+        return {"shares": (), "test_failure": None, "forecast": ()}
     shares = tuple(_share(step, delta) for step in plan.steps)
     tests = [share.cost.delta for share in shares if share.test]
     return {
         "shares": shares,
         "test_failure": sum(tests, Fraction(0)) if tests else None,
         "forecast": forecast_lines(plan.forecast, fits=False),
-        "expected": plan.forecast.fits,
     }
 
 
@@ -273,7 +282,7 @@ def _when(time: str) -> str:
 
 
 def _outlook(model: Any, rows: int | None) -> Outlook | None:
-    """What another epsilon would have brought, where somebody said how many rows there are about."""
+    """What was to be expected of it, where somebody said how many rows there are about."""
     if rows is None or not hasattr(model, "_forecaster") or _selected(model.plan_):
         return None
     from snugdp.estimators.forecast import forecast
@@ -282,7 +291,7 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
     count = whole_rows(rows)
     assert count is not None
     try:
-        return forecast(model, count, n_features=model.n_features_in_)
+        return forecast(model, count, n_features=model.n_features_in_, factors=(), more=())
     except (ValueError, OverflowError):  # beyond any float, or of public rows that a file does not keep
         return None
 

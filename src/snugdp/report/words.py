@@ -138,8 +138,8 @@ def percent(share: float) -> str:
 class Attack:
     """An attacker who accuses so many of those who are not in the table finds at most so many of those who are."""
 
-    false_alarms: str
-    found: str
+    false_positive_rate: str
+    true_positive_rate: str
 
 
 def missed(lines: Sequence[tuple[float, float]], false_alarms: float, *, both: bool = True) -> float:
@@ -257,16 +257,25 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: P
     sure, rarely = surest(lines, near)
     above = f"more than {percent(sure)} certain"
     seldom = f"{above} only with a probability of at most {chance(rarely)}" if rarely else f"never {above}"
-    apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in _sane([*lines, near])), default=1.0)
-    coin = percent((1 + min(apart, 1.0)) / 2)
     return (
-        f"Whatever one may look for in {what} is at most {factor(epsilon)} times as likely as it would be "
+        f"Anything that can be seen in {what} is at most {factor(epsilon)} times as likely as it would be "
         f"{unit.without}{plus}. The same holds the other way round.",
         f"Suppose the odds are even, 50 %, that {unit.used}. Whoever sees {what}, and knows everything else, guesses "
-        f"right in at most {coin} of all cases.",
+        f"right in at most {best_guess(lines, pair)} of all cases.",
         f"In a single case one may become more certain of it, but {seldom}.",
         "This holds whatever else is known, now or later, and however much is computed.",
     )
+
+
+def best_guess(lines: Sequence[tuple[float, float]], pair: Pair) -> str:
+    """How often the best guess is right at most, after even odds: by the total variation.
+
+    >>> best_guess([], (0.0, 0.0))
+    '50 %'
+    """
+    near = upwards(pair[0]), upwards(pair[1])
+    apart = min(((math.expm1(e) + 2 * d) / (math.exp(e) + 1) for e, d in _sane([*lines, near])), default=1.0)
+    return percent((1 + min(apart, 1.0)) / 2)
 
 
 def surest(lines: Sequence[tuple[float, float]], pair: tuple[float, float]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""``snugdp demo``: from a made-up table to a published model, on the way that real tables go."""
+"""``snugdp demo``: from a raw table of orders to a published model, on the way that real tables go."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import typer
 from snugdp.cli.errors import in_plain_words
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import Console
 
     from snugdp.estimators.linear import LinearRegression
 
-_EPSILON, _DELTA = 1.0, 1e-7
-_FILES = ("people.parquet", "people.toml", "people.ledger", "model.json", "report.html")
-_EPSILONS = (0.03, 0.1, 0.3, 1.0)
+_EPSILON, _DELTA, _ROWS, _PERSON = 1, 1e-7, 12_000, "customer_id"
+_FILES = ("orders.csv", "orders.ledger", "model.json", "report.html")
+_SHOWN = ("customer_id", "city", "items", "express", "voucher", "comment", "amount")
 
 
 def demo(
@@ -50,36 +49,45 @@ def show(console: Console, folder: Path) -> None:
         from snugdp import Budget, Ledger
         from snugdp.cli.commands import demo_table
 
-        table = demo_table.people()
-    train, test = table[: demo_table.ROWS], table[demo_table.ROWS :]
-    train.write_parquet(folder / "people.parquet")
-    (folder / "people.toml").write_text(demo_table.WAGES.to_toml(), encoding="utf-8")
+        table = demo_table.orders()
+    file = folder / "orders.csv"
+    table.write_csv(file)
     _step(
-        console, 1, "A table", f"{len(train):,} people, made up by a formula. Private: every row. Public: the bounds."
+        console, 1, "A raw table", "Orders of a shop, made up by a formula: identifiers, remarks, gaps. Private: all."
     )
-    console.print(_columns(demo_table.WAGES.columns))
+    console.print(_head(table))
+    _say(console, "A customer may have many orders, so it is customers that are protected, with all their orders.")
 
-    _step(console, 2, "The plan", "What it would cost, and what to expect. No row is read, nothing is spent.")
-    model = _model(demo_table.WAGES, None)
+    _step(console, 2, "The plan", "What a fit would cost, and what to expect. No row is read, nothing is spent.")
     with console.status("planning"):
-        plan = model.plan(rows=len(train))
-    _say(console, str(plan), style="cyan")
+        model, left_out = _model(file)
+        plan = model.plan(rows=_ROWS)
+    _say(console, _in_short(plan), style="cyan")
 
-    _step(console, 3, "The ledger", "One budget for everything that will ever be released from this table.")
-    with Ledger.open(folder / "people.ledger", dataset="people", budget=Budget(2, 1e-6)) as ledger:
+    _step(console, 3, "The ledger", "One budget for everything that will ever be released about these customers.")
+    with Ledger.open(folder / "orders.ledger", dataset="orders", budget=Budget(2, 1e-6), unit="person") as ledger:
         _say(console, "epsilon 2, delta 1e-06: charged before any noise is drawn; nothing is released once it is empty")
 
-        _step(console, 4, "The fit", "Pay, test, release. From now on anyone may use the fitted line.")
+        _step(
+            console, 4, "The fit", "Bounds, scales and cities are found in private, then a line is fitted: one release."
+        )
         with console.status("fitting"):
-            model = _model(demo_table.WAGES, ledger).fit(train)
-        plain = demo_table.plain_line(train)
-        console.print(_coefficients(model, plain))
+            model.set_params(ledger=ledger).fit(file)
+            model.left_out_ = left_out
+        console.print(_coefficients(model, demo_table.TRUTH))
 
-        _step(console, 5, "The score", f"On {len(test):,} other rows, which would have to be public in real life.")
-        _score(console, model, plain, (train, test))
+        _step(console, 5, "The score", "How good is it? That is private too, so it is asked for, and paid for.")
+        with console.status("scoring"):
+            console.print(_score(model, file, ledger))
 
         _step(console, 6, "Two questions", "One gets an answer.")
-        _ask(console, train, ledger)
+        with console.status("asking"):
+            console.print(_ask(file, table, ledger))
+        _say(
+            console,
+            "Half of the customers have a voucher of 20 and half have none: one of them could move that median by 20.\n"
+            "The test noticed. A refusal costs the same and gives no reason, because the reason would be private.",
+        )
 
         _step(console, 7, "The ledger again", "Public. It lists what was asked, and nothing about the answers.")
         console.print(_entries(ledger))
@@ -89,73 +97,79 @@ def show(console: Console, folder: Path) -> None:
         _say(console, f"{folder / name}\n    {command}")
 
 
-def _model(schema: Any, ledger: Any) -> LinearRegression:
+def _model(file: Path) -> tuple[LinearRegression, dict[str, str]]:
+    """As ``snugdp fit`` makes it from a raw table, and the columns that it leaves out."""
+    from snugdp.cli.models import described
     from snugdp.estimators.linear import LinearRegression
 
-    return LinearRegression(_EPSILON, _DELTA, schema=schema, ledger=ledger)
+    known = described(file, "amount", person=_PERSON)
+    return LinearRegression(_EPSILON, _DELTA, schema=known.schema), dict(known.left_out)
 
 
-def _columns(columns: Any) -> Any:
-    table = _table("column", "public bounds")
-    for name, column in columns.items():
-        bounds = f"{column.lower} to {column.upper}" if hasattr(column, "lower") else "no, yes"
-        table.add_row(name, bounds)
+def _head(orders: Any) -> Any:
+    table = _table(*_SHOWN)
+    for row in orders.select(_SHOWN).head(4).iter_rows():
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
     return table
 
 
-def _coefficients(model: LinearRegression, plain: Any) -> Any:
-    table = _table("wage per", "released", "not private", right=2)
-    for name, value, truth in zip(model.coef_names_, model.coef_, plain, strict=False):  # the intercept comes last
-        table.add_row(name, f"{value:.3f}", f"{truth:.3f}")
-    return table
+def _in_short(plan: Any) -> str:
+    """What everybody wants to know of a plan; ``snugdp plan`` prints all of it."""
+    from snugdp.report.plan_text import forecast_lines
 
-
-def _score(console: Console, model: LinearRegression, plain: Any, rows: tuple[pl.DataFrame, pl.DataFrame]) -> None:
-    from snugdp.cli.commands import demo_table
-    from snugdp.cli.terminal import bars
-
-    train, test = rows
-    best, mean = demo_table.plain_error(plain, test), demo_table.error(0 * test["wage"] + train["wage"].mean(), test)
-    table = _table("", "RMS error, per hour", right=1)
-    table.add_row("[bold]the released line[/bold]", f"[bold]{demo_table.error(model.predict(test), test):.2f}[/bold]")
-    table.add_row("least squares, not private", f"{best:.2f}")
-    table.add_row("the mean for everybody", f"{mean:.2f}")
-    console.print(table)
-    with console.status("rehearsing"):
-        errors = [demo_table.rehearsed(train, test, epsilon, _DELTA) for epsilon in _EPSILONS]
-    told = [f"epsilon {epsilon:<4g}  off by {off:.2f}" for epsilon, off in zip(_EPSILONS, errors, strict=True)]
-    more = [(text, max(off - best, 0.0)) for text, off in zip(told, errors, strict=True)]
-    _say(console, "Against epsilon: the error, and how much of it is the price of privacy")
-    _say(console, "\n".join(bars(more, marked=_EPSILONS.index(_EPSILON), width=30)), style="cyan")
-    note = "Rehearsals with seeded noise on made-up rows: NOT PRIVATE. Only the line above was released."
-    _say(console, note, style="yellow")
-
-
-def _ask(console: Console, train: pl.DataFrame, ledger: Any) -> None:
-    from snugdp.queries.labels import Mode
-    from snugdp.queries.order_statistics.quantiles import Median
-
-    table = _table("question", "answer", "paid", right=1)
-    questions: dict[str, tuple[str, Any]] = {
-        "do most live in a city?": ("city", Mode(categories=[False, True], epsilon=0.2, delta=_DELTA)),
-        "what is the median bonus?": ("bonus", Median(bounds=(0, 10_000), epsilon=0.2, delta=_DELTA, beta=100)),
+    expected, *_ = forecast_lines(plan.forecast)
+    words = {"row": "one row", "person": "one customer, whatever the number of orders"}
+    lines = {
+        "cost": f"epsilon {_EPSILON}, delta {_DELTA:g}, whether it ends in a model or in a refusal",
+        "protects": words[plan.unit.value],
+        "expect": expected,
     }
-    for words, (column, query) in questions.items():
-        answer = query.release(train[column], ledger=ledger).value
-        known = {False: "no", True: "yes", None: "[red]refused[/red]"}
-        table.add_row(words, known.get(answer, str(answer)), "epsilon 0.2")
-    console.print(table)
-    _say(
-        console,
-        "Half of these people have a bonus of 5,000 and half have none: one person could move that median by 5,000.\n"
-        "The test noticed. A refusal costs the same and gives no reason, because the reason would be private.",
-    )
+    return "\n".join(f"  {name:<8}  {text}" for name, text in lines.items())
+
+
+def _coefficients(model: LinearRegression, truth: Any) -> Any:
+    table = _table("more amount for", "released", "in the formula", right=2)
+    released = dict(zip(model.coef_names_, model.coef_, strict=True))
+    for name, value in truth.items():
+        table.add_row(name, f"{released[name]:.2f}" if name in released else "not found", f"{value:.2f}")
+    return table
+
+
+def _score(model: LinearRegression, file: Path, ledger: Any) -> Any:
+    from snugdp.scores.score import Score
+
+    question = Score(model=model, epsilon=0.4, max_error=40, person=_PERSON)
+    found = question.release(file, ledger=ledger).value
+    table = _table("score", "value", "19 of 20 cases", right=2)
+    if found is not None:
+        names = {"r2": "R²", "mse": "mean squared error"}
+        for name, words in names.items():
+            one = found[name]
+            table.add_row(words, f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}")
+    return table
+
+
+def _ask(file: Path, orders: Any, ledger: Any) -> Any:
+    from snugdp.queries.order_statistics.quantiles import Median
+    from snugdp.queries.statistics.moments import Mean
+
+    mean = Mean(column="amount", bounds=(0, 200), clip=None, epsilon=0.2, person=_PERSON)
+    median = Median(bounds=(0, 100), beta=1, epsilon=0.2, delta=_DELTA, person=_PERSON)
+    answers = {
+        "what is an order worth on average?": mean.release(file, ledger=ledger).value,
+        "what is the median voucher?": median.release(orders.select(_PERSON, "voucher"), ledger=ledger).value,
+    }
+    table = _table("question", "answer", "paid", right=1)
+    for words, answer in answers.items():
+        table.add_row(words, "[red]refused[/red]" if answer is None else str(answer), "epsilon 0.2")
+    return table
 
 
 def _entries(ledger: Any) -> Any:
-    table = _table("", "what", "outcome", "charged")
-    for entry in ledger.entries():
-        table.add_row(str(entry.sequence), entry.what, entry.state, entry.cost.words)
+    table = _table("", "what", "outcome", "epsilon", "delta")
+    for number, entry in enumerate(ledger.entries(), 1):
+        epsilon, delta = entry.pair or (0, 0)
+        table.add_row(str(number), entry.title, entry.state, f"{float(epsilon):g}", f"{float(delta):g}")
     return table
 
 
@@ -165,10 +179,9 @@ def _keep(model: LinearRegression, folder: Path) -> dict[str, str]:
     from snugdp.report.model import render
 
     made = {
-        "people.toml": "snugdp schema init people.parquet -o people.toml",
-        "people.ledger": "snugdp ledger create people.ledger --dataset people --epsilon 2 --delta 1e-6",
-        "model.json": "snugdp fit linear people.parquet people.toml --target wage --epsilon 1 --delta 1e-7 "
-        "--ledger people.ledger -o model.json --report report.html",
+        "orders.ledger": "snugdp ledger create orders.ledger --dataset orders --epsilon 2 --delta 1e-6 --unit person",
+        "model.json": "snugdp fit linear orders.csv --target amount --person customer_id --epsilon 1 --delta 1e-7 "
+        "--ledger orders.ledger -o model.json",
         "report.html": "snugdp report model.json -o report.html",
     }
     save(model, folder / "model.json")

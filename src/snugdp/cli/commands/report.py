@@ -16,10 +16,18 @@ def report(
     model: ModelIn,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
+    summary: Annotated[
+        Path | None, typer.Option(help="Write a data protection summary to this HTML file too, a page or two to print.")
+    ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="A public guess of the number of rows, for a forecast.")
+        int | None, typer.Option(min=1, help="A public guess of the number of rows, for what was expected.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="A title; by default the kind of model.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Who answers for the data.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="What the release is for.")] = None,
+    period: Annotated[str | None, typer.Option(help="The period of the data, such as 2025.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The name of the data set.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Whom to ask.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -31,20 +39,28 @@ def report(
     Example: snugdp report model.json -o report.html
     """
     with in_plain_words():
+        from snugdp.report.about import About
         from snugdp.report.model import render, told
+        from snugdp.report.model import summary as summed_up
         from snugdp.serial.files import write_text
 
-        can_write(output, read=(model,))
-        new_file(output, force)
-        held = _held(model)
+        can_write(output, summary, read=(model,))
+        for file in (output, summary):
+            if file is not None:
+                new_file(file, force)
+        held, about = _held(model), About(owner, purpose, period, dataset, contact)
         try:
-            page = render(held, title=title, rows=rows)
+            pages = {output: render(held, title=title, rows=rows, about=about)}
+            if summary is not None:
+                pages[summary] = summed_up(held, title=title, about=about)
             facts = told(held, title=title) if as_json else None
         except ValueError as error:
             raise ValueError(f"{model}: {error}") from None
-        write_text(output, page)
-    line = f"{output}: open it in a browser"
-    typer.echo(line if facts is None else json.dumps({**facts, "files": {"report": str(output)}}, allow_nan=False))
+        for file, page in pages.items():
+            write_text(file, page)
+    lines = "\n".join(f"{file}: open it in a browser" for file in pages)
+    files = {"report": str(output), **({} if summary is None else {"summary": str(summary)})}
+    typer.echo(lines if facts is None else json.dumps({**facts, "files": files}, allow_nan=False))
 
 
 def _held(model: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,14 @@ class ColumnOptions(PersonOptions):
         left_out = (("step", "0"), ("method", "auto"))
         public = {name: each for name, each in public.items() if (name, each) not in left_out}
         title = f"{name.replace('-', ' ').capitalize()} of {self.column}"
-        choices.tell(outcome, plan, ReleaseResult(words, shown, title=title, public={"column": self.column, **public}))
+        told = ReleaseResult(
+            words, shown, title=title, public={"column": self.column, **public}, within=self._within(name)
+        )
+        choices.tell(outcome, plan, told)
+
+    def _within(self, name: str) -> tuple[float, float]:
+        """Public bounds on the answer to this query."""
+        return -math.inf, math.inf
 
 
 def _several(value: Any) -> tuple[Any, ...]:
@@ -89,6 +97,12 @@ class BoundedOptions(ColumnOptions):
 
         ends = reading.bounds(self.schema, self.column, self.lower, self.upper)
         return self.schema is not None, Number(*ends)
+
+    def _within(self, name: str) -> tuple[float, float]:
+        kind = self._number()[1]
+        low = -math.inf if kind.lower is None else float(kind.lower)
+        high = math.inf if kind.upper is None else float(kind.upper)
+        return (0.0, high - low) if name == "interquartile-range" else (low, high)
 
     def _source(self, declared: bool, kinds: dict[str, Column]) -> Source:
         from snugdp.cli import reading

@@ -64,8 +64,17 @@ class StatisticOptions(PersonOptions):
         kind = reading.declared(self.schema, column)
         return list(kind.levels) if isinstance(kind, Category) and not kind.is_open else None
 
-    def release(self, choices: ReleaseOptions, name: str, of: str, query: Any, public: Mapping[str, Any]) -> None:
-        """Plan, pay, release, tell."""
+    def release(
+        self,
+        choices: ReleaseOptions,
+        name: str,
+        of: str,
+        query: Any,
+        public: Mapping[str, Any],
+        *,
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> None:
+        """Plan, pay, release, tell. ``within``: public bounds on the answer."""
         from snugdp.tables.sources import open_source
 
         plan, source = query.plan(), open_source(self.data)
@@ -77,6 +86,7 @@ class StatisticOptions(PersonOptions):
             {"query": name, "column": of or None, **shown},
             title=said.capitalize(),
             public={"column": of or None, **public},
+            within=within,
         )
         choices.tell(outcome, plan, result)
 
@@ -163,7 +173,16 @@ class MomentOptions(StatisticOptions):
         _numbers(self.data, [self.column])
         bounds = _between((low, high))
         public = {"bounds": bounds, "clip": self.clip, "rows": self.rows, **given}
-        self.release(choices, name, self.column, query, public)
+        self.release(choices, name, self.column, query, public, within=_answers(name, low, high))
+
+
+def _answers(name: str, low: Any, high: Any) -> tuple[float, float]:
+    """Where the answer can lie, by the public bounds of the column."""
+    least = -math.inf if low is None else float(low)
+    most = math.inf if high is None else float(high)
+    return {"mean": (least, most), "variance": (0.0, math.inf), "standard-deviation": (0.0, math.inf)}.get(
+        name, (-math.inf, math.inf)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +207,9 @@ class PairOptions(StatisticOptions):
         query = make(columns=tuple(self.column), bounds=bounds, rows=self.rows, **self.budget)
         _numbers(self.data, self.column)
         written = ", ".join(map(_between, bounds))
-        self.release(choices, name, " and ".join(self.column), query, {"bounds": written, "rows": self.rows})
+        within = (-1.0, 1.0) if name == "correlation" else (-math.inf, math.inf)
+        public = {"bounds": written, "rows": self.rows}
+        self.release(choices, name, " and ".join(self.column), query, public, within=within)
 
 
 @releasing
@@ -216,7 +237,7 @@ def count(
     query = Count(column=column, missing=missing, **asked.budget)
     if column is not None:
         _labels(asked.data, column)
-    asked.release(choices, "count", column or "", query, {"missing": True} if missing else {})
+    asked.release(choices, "count", column or "", query, {"missing": True} if missing else {}, within=(0.0, math.inf))
 
 
 @releasing
@@ -315,7 +336,7 @@ def proportion(
     source = _labels(asked.data, column)
     listed = None if values is None else asked.labels(column, values, source)
     query = Proportion(column=column, values=listed, rows=rows, inference=inference, **asked.budget)
-    asked.release(choices, "proportion", column, query, {"values": listed, "rows": rows})
+    asked.release(choices, "proportion", column, query, {"values": listed, "rows": rows}, within=(0.0, 1.0))
 
 
 @releasing

@@ -1,0 +1,143 @@
+"""Which epsilon a wanted error takes, or which error an epsilon leaves: from public numbers alone, for free."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sklearn.base import clone
+
+from snugdp.estimators.base import Forecaster
+from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.plan import Plan, whole_rows
+
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in _STEPS), 10.0)
+USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
+_MOST_DOUBLINGS = 24
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to ask for. The forecasts are those of the plan: rows that fill their bounds evenly, and noise alone.
+
+    Parameters
+    ----------
+    epsilon : float or None
+        The smallest epsilon of a list of round ones that brings the wanted error, or the one that was given; None where
+        none up to 10 is enough.
+    error : float
+        What noise adds to the error at that epsilon; without one, at epsilon 10.
+    wanted : float or None
+        The error that was asked for.
+    rows : int
+        The number of rows.
+    rows_needed : int or None
+        Where no epsilon is enough: about how many rows would bring the wanted error at epsilon 1, if that is known.
+    plan : Plan
+        The plan behind it.
+    error_of : ErrorOf
+        What the error is an error of.
+    target : str or None
+        The name of the target, where the error is in its units.
+    """
+
+    epsilon: float | None
+    error: float
+    wanted: float | None
+    rows: int
+    rows_needed: int | None
+    plan: Plan
+    error_of: ErrorOf
+    target: str | None
+
+    def __str__(self) -> str:
+        from importlib import import_module
+
+        words: str = import_module("snugdp.report.plan_text").advice_text(self)  # above this room
+        return words
+
+
+def advise(model: Any, *, rows: int, error: Real | None = None, n_features: int | None = None) -> Advice:
+    """From a wanted error to the epsilon that it takes; without one, the error that the model's epsilon leaves.
+
+    Guarantee: no data are read, and nothing is spent. It is a forecast, not a promise: privacy noise alone, for rows
+    that fill their bounds evenly.
+
+    Parameters
+    ----------
+    model : estimator
+        A linear model, a sparse one or a PCA, with a delta and what else is public; its epsilon counts only where no
+        error is given.
+    rows : int
+        A public guess of the number of rows.
+    error : Real, optional
+        What privacy noise may add to the error of predictions: in units of the target where its bounds are declared,
+        in standard deviations of the target where they are found in private.
+    n_features : int, optional
+        The number of columns, for a model without a schema.
+
+    Returns
+    -------
+    Advice
+        In words if it is printed.
+
+    Examples
+    --------
+    >>> import snugdp
+    >>> model = snugdp.LinearRegression(delta=1e-6, method="adassp", x_norm=1, y_bound=1)
+    >>> advice = snugdp.advise(model, rows=20_000, n_features=3, error=0.01)
+    >>> 0 < advice.epsilon <= 10, advice.error <= 0.01
+    (True, True)
+    """
+    count = whole_rows(rows)
+    if count is None:
+        raise ValueError("give rows=..., a public guess of the number of rows")
+    if not hasattr(model, "_forecaster"):
+        raise TypeError("advice is for linear models, sparse ones and PCA; for others compare plans")
+    wanted = None if error is None else float(rational(error, "error"))
+    if wanted is not None and wanted <= 0:
+        raise ValueError("error must be above 0: what privacy noise may add to the error of predictions")
+
+    @cache
+    def look(epsilon: float) -> Forecaster:
+        found: Forecaster = _with(model, epsilon)._forecaster(n_features)
+        return found
+
+    def at(epsilon: float, number: int = count) -> FitForecast:
+        return look(epsilon).at(number, epsilon)
+
+    if wanted is None:
+        chosen: float | None = float(model._promised().epsilon)
+    else:
+        place = bisect.bisect_left(EPSILONS, True, key=lambda each: _reaches(at, each, wanted))
+        chosen = EPSILONS[place] if place < len(EPSILONS) else None
+    told = EPSILONS[-1] if chosen is None else chosen
+    needed = None if chosen is not None or wanted is None else _rows_needed(at, count, wanted)
+    plan = _with(model, told).plan(rows=count) if n_features is None else _with(model, told).plan(n_features, count)
+    seen = look(told)
+    return Advice(chosen, at(told).error, wanted, count, needed, plan, seen.error_of, seen.target)
+
+
+def _with(model: Any, epsilon: float) -> Any:
+    return clone(model).set_params(epsilon=epsilon, ledger=None)
+
+
+def _reaches(at: Any, epsilon: float, wanted: float) -> bool:
+    """Whether noise of this epsilon is small enough; one that is too small for the method is not."""
+    try:
+        return bool(at(epsilon).error <= wanted)
+    except (ValueError, OverflowError):
+        return False
+
+
+def _rows_needed(at: Callable[[float, int], FitForecast], rows: int, wanted: float) -> int | None:
+    """About how many rows it takes at a usual epsilon, to a factor of 2."""
+    for doublings in range(1, _MOST_DOUBLINGS):
+        if at(USUAL, rows * 2**doublings).error <= wanted:
+            return rows * int(2**doublings)
+    return None
