@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snugdp.audit import registry
 from snugdp.audit.finding import Case
 from snugdp.audit.independence import correlation_p, fineness, residuals, walks
 from snugdp.core.guarantee import Cost
 from snugdp.noise import DiscreteLaplace, Gaussian, Laplace, Noise, Simulation
 from snugdp.noise.recording import Witness
 from snugdp.secrecy.secret import Secret
+from snugdp_studies.audit import library
 from tests.audit.toys import Cached
 from tests.effort import often, repeated
 
@@ -79,7 +79,7 @@ def test_correlations() -> None:
 @pytest.mark.slow
 @repeated
 def test_one_coefficient_on_a_coarse_grid_may_come_twice() -> None:
-    case = registry.case("linear: objective")
+    case = library.case("linear: objective")
     witness = Witness(1)
     case.run(next(iter(case.worst()))[0], witness)
     (site,) = witness.transcript()

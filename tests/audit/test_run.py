@@ -65,8 +65,8 @@ def test_no_case_moves_farther_than_it_pays_for(group: str) -> None:
 @sampled(3)
 @pytest.mark.parametrize("name", ["framework: distance, Laplace", "vote: laplace", "linear: adassp"])
 def test_smaller_noise_would_be_seen(name: str) -> None:
-    (job,) = jobs_of_cases([registry.case(name)], "D")
-    (found, *_) = perform(job, QUICK, 0).findings
+    (job,) = jobs_of_cases([one := library.case(name)], "D")
+    (found, *_) = perform(job, QUICK, 0, one).findings
     assert found.passed, found
     assert "smaller is seen on pair" in found.detail
 
