@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snugdp.mechanisms.bounds.looks import grid
+from snugdp.tables.passes.looks import NEAR
 from tests.effort import often, repeated
 
 PHI = NormalDist().cdf
@@ -134,7 +135,7 @@ def _zeros_and(rows: float, noise: grid.Floats) -> grid.Floats:
     """Ten columns of 2,000 rows: five in one cell, five with so many rows in four cells, and the others zero."""
     counts = noise.copy()
     counts[:5, 100] += 2000
-    counts[5:, grid.NEAR] += 2000 - rows
+    counts[5:, NEAR] += 2000 - rows
     counts[5:, 102:106] += rows / 4
     return counts
 
@@ -158,13 +159,13 @@ def test_where_no_rows_are_wanting_zeros_stay_alone() -> None:
     for _ in range(40):
         counts = _zeros_and(0.0, rng.normal(0, 45, (10, 163)))
         hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, sets.threshold(10)), sigma, np.zeros(10))
-        alone += int(((hulls[0][5:] >= grid.NEAR - 2) & (hulls[1][5:] <= grid.NEAR + 2)).sum())
+        alone += int(((hulls[0][5:] >= NEAR - 2) & (hulls[1][5:] <= NEAR + 2)).sum())
     assert alone >= 190
 
 
 def test_nothing_is_said_beside_zeros_of_other_columns() -> None:
     counts = np.zeros((4, 163))
-    counts[0, [grid.NEAR, 104]], counts[1, [grid.NEAR, 104]], counts[2, grid.NEAR] = (
+    counts[0, [NEAR, 104]], counts[1, [NEAR, 104]], counts[2, NEAR] = (
         (400.0, 600.0),
         (600.0, 400.0),
         1000.0,
