@@ -10,13 +10,17 @@ from scipy.special import expit
 
 from snugdp import Budget, LogisticRegression, Simulation
 from snugdp.mechanisms.linear.base import Design
-from snugdp.mechanisms.objective import standardised
-from snugdp.mechanisms.objective.shrinkage import stretch
+from snugdp.mechanisms.objective import adaptive, standardised
+from snugdp.mechanisms.objective.adaptive import AdaptiveGLM
+from snugdp.mechanisms.objective.scale import Spread
+from snugdp.mechanisms.objective.shrinkage import stretch, unshrunk
 from snugdp.mechanisms.objective.standardised import StandardisedGLM
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.affine import undo_affine
 from snugdp.tables.losses.losses import Logistic, SoftHinge
 from snugdp.tables.rowmap import RowMap
 
+BESIDE = Fraction(1, 100)
 PLANNED: dict[str, Any] = {"constant": True, "norm": 2.0, "rows": 20_000.0, "ridge": 3.0, "m": 0.2}
 
 
@@ -69,7 +73,7 @@ def test_which_models_are_stretched(
     drawn = _Drawn()
     monkeypatch.setattr(standardised, "coefficients_of", drawn)
     design = Design(RowMap(3, 2, 1, None, True), weight)
-    model = StandardisedGLM(design, Budget(1, 1e-6), losses=(loss,), beside=Fraction(1, 100), rows=20_000.0)
+    model = StandardisedGLM(design, Budget(1, 1e-6), losses=(loss,), beside=BESIDE, rows=20_000.0)
     fit = model.draw(Secret(None), Simulation(1))  # type: ignore[arg-type]
     assert ("stretch" in fit.released) is stretched
     times = fit.released.get("stretch", 1.0)
@@ -80,15 +84,38 @@ def test_which_models_are_stretched(
 def test_other_losses_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standardised, "coefficients_of", _Drawn())
     run: Any = StandardisedGLM(
-        Design(RowMap(3, 2, 1, None, True)), Budget(1, 1e-6), losses=(SoftHinge(0.5),), beside=Fraction(1, 100)
+        Design(RowMap(3, 2, 1, None, True)), Budget(1, 1e-6), losses=(SoftHinge(0.5),), beside=BESIDE
     )
     assert "stretch" not in run.draw(Secret(None), Simulation(1)).released
 
 
-def test_a_fit_says_by_how_much() -> None:
+@pytest.mark.parametrize(("given", "units"), [({}, [1, 50, 0.01]), ({"x_norm": 4}, 1)], ids=["private", "public"])
+def test_a_fit_says_by_how_much(given: dict[str, Any], units: Any) -> None:
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(8000, 3)) * [1, 50, 0.01]
-    y = np.where(X @ [3.0, 0.06, 300.0] + rng.logistic(size=8000) / 4 > 0, "yes", "no")
-    model = LogisticRegression(epsilon=1, delta=1e-6, classes=["no", "yes"], noise=Simulation(1)).fit(X, y)
+    X = rng.normal(size=(8000, 3))
+    y = np.where(X @ [3.0, 3.0, 3.0] + rng.logistic(size=8000) / 4 > 0, "yes", "no")
+    model = LogisticRegression(epsilon=1, delta=1e-6, classes=["no", "yes"], noise=Simulation(1), **given)
+    model.fit(X * units, y)
     assert 1.02 < model.details_["stretch"] < 2
-    assert model.score(X, y) > 0.9
+    assert model.score(X * units, y) > 0.9
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_public_bounds_are_no_reason_to_leave_a_ridge_its_part(constant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line through the released centre is as many times steeper as is said, in the units of the rows."""
+    drawn = np.array([[6.0, -8.0, 0.5 if constant else 3.0]])
+    monkeypatch.setattr(adaptive, "coefficients_of", lambda *_: drawn)
+    monkeypatch.setattr(adaptive, "AffineRows", lambda *_: None)
+    method = AdaptiveGLM(Design(RowMap(3, 1, 1, None, constant)), Budget(1, 1e-6), losses=(Logistic(),))
+    spread = Spread((0.25, -0.5, 0.125)[: 3 - constant], 0.5, 20_000.0)
+    fit = method.draw(Secret(None), spread, Simulation(1))  # type: ignore[arg-type]
+    times = fit.released["stretch"]
+    assert 1.001 < times <= 2
+    assert np.allclose(fit.theta, undo_affine(times * drawn, spread.centre, 4.0)[0], rtol=1e-12)
+
+
+def test_several_models_are_left_alone() -> None:
+    thetas = np.array([[6.0, -8.0, 0.5]])
+    model = StandardisedGLM(Design(RowMap(3, 2, 1, None, True)), Budget(1, 1e-6), losses=(Logistic(),), beside=BESIDE)
+    assert unshrunk(thetas, model.runs, 2e4)[1]
+    assert unshrunk(thetas, model.runs * 2, 2e4) == (thetas, {})

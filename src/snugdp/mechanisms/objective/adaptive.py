@@ -46,6 +46,7 @@ from snugdp.mechanisms.objective.perturbation import (
     unit_of,
 )
 from snugdp.mechanisms.objective.scale import MeanRow, MeanTarget, RowRadius, SizeHistogram, Spread
+from snugdp.mechanisms.objective.shrinkage import unshrunk
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -401,12 +402,12 @@ class AdaptiveGLM:
 
     def draw(self, data: Secret[Rows], certificate: Spread, noise: Noise) -> Fit:
         """The runs, on rows around the centre and as long as the radius."""
-        centre, stretch = certificate.centre, _ROW_NORM / certificate.radius
-        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, stretch, _ROW_NORM))  # 3
+        centre, scale = certificate.centre, _ROW_NORM / certificate.radius
+        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, scale, _ROW_NORM))  # 3
         runs = [for_rows(run, certificate.rows) for run in self._parts.runs]  # 4
-        thetas = undo_affine(coefficients_of(runs, moved, noise.at("release")), centre, stretch)  # 5
-        released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows}
-        return fit_of(thetas, released)
+        thetas, given_back = unshrunk(coefficients_of(runs, moved, noise.at("release")), runs, certificate.rows)  # 5
+        released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows, **given_back}
+        return fit_of(undo_affine(thetas, centre, scale), released)
 
 
 def for_rows(run: R, rows: float, times: float = _FEW_ROWS_RIDGE) -> R:

@@ -1,28 +1,48 @@
 """What a ridge takes from the coefficients of a logistic model, given back. Public from beginning to end.
 
 A ridge pulls coefficients towards 0, far where labels are nearly separable: there the likelihood hardly changes along
-their direction. Rows that were standardised are about as long in every direction, so that released numbers tell how
-far: along the coefficients, the pull of the ridge is that of the rows between the slope found and a steeper one.
-Proof: ``glm_adaptive.proof.md``, Theorem 2.
+their direction. Rows around a released centre and in units of a released radius are about as long in every direction
+(where they were standardised, more so), so that released numbers tell how far: along the coefficients, the pull of the
+ridge is that of the rows between the slope found and a steeper one.
+Proof: ``glm_adaptive.proof.md``, Theorem 1.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-# Chosen on 23 kinds of made-up tables that no benchmark has: docs/benchmarks.md.
+from snugdp.mechanisms.objective.perturbation import ObjectiveRun
+from snugdp.tables.losses.losses import Logistic
+
+# Chosen on made-up tables that no benchmark has, 23 kinds and 43 others: docs/benchmarks.md.
 _MOST = 2.0  # times steeper, at most
 _LENGTH = 0.85  # the mean square of the lengths of rows, half of which are shortened, in parts of that of the longest
-_TRUSTED = 80.0  # rows * m / entries, at which the root of it is given back; with far fewer rows there is noise alone
+_TRUSTED = 60.0  # rows * m / entries, at which the root of it is given back; with far fewer rows there is noise alone
 _LONGEST = 1e100  # beyond, nothing is told
 _STEPS = 40  # halvings of an interval
 
 _DEVIATES = np.linspace(-6.0, 6.0, 601)
 _WEIGHTS = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).sum()
+
+
+def unshrunk(
+    thetas: NDArray[np.float64], runs: Sequence[ObjectiveRun], rows: float
+) -> tuple[NDArray[np.float64], dict[str, float]]:
+    """What runs release, and of a logistic model of two classes how much of it was given back.
+
+    ``rows``: about how many there are, public or released. Of persons with several rows that is not known.
+    """
+    run = runs[0]
+    if len(runs) > 1 or run.design.weight is not None or not isinstance(getattr(run, "loss", None), Logistic):
+        return thetas, {}
+    map_, planned = run.design.row_map, {"ridge": float(run.ridge), "m": float(run.m)}
+    times = stretch(thetas[0], constant=map_.constant, norm=float(map_.feature_bound), rows=rows, **planned)
+    return times * thetas, {"stretch": times}
 
 
 def stretch(theta: NDArray[np.float64], *, constant: bool, norm: float, rows: float, ridge: float, m: float) -> float:

@@ -28,7 +28,7 @@ from snugdp.mechanisms.objective.perturbation import (
     nothing_left,
     total_cost,
 )
-from snugdp.mechanisms.objective.shrinkage import stretch
+from snugdp.mechanisms.objective.shrinkage import unshrunk
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -197,16 +197,9 @@ class StandardisedClasses:
 
 
 def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float) -> Fit:
-    """What the runs release; of a logistic model of two classes, without what its ridge took, as far as that is known.
-
-    Of persons with several rows it is not known how many of them there are.
-    """
-    thetas, run = coefficients_of(runs, data, noise.at("release")), runs[0]
-    if len(runs) > 1 or run.design.weight is not None or not isinstance(getattr(run, "loss", None), Logistic):
-        return fit_of(thetas, run.released)
-    map_, planned = run.design.row_map, {"ridge": float(run.ridge), "m": float(run.m)}
-    times = stretch(thetas[0], constant=map_.constant, norm=float(map_.feature_bound), rows=rows, **planned)
-    return fit_of(times * thetas, {**run.released, "stretch": times})
+    """What the runs release, without what a ridge took, as far as that is known."""
+    thetas, given_back = unshrunk(coefficients_of(runs, data, noise.at("release")), runs, rows)
+    return fit_of(thetas, {**runs[0].released, **given_back})
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snugdp.mechanisms.bounds.looks import grid
+from snugdp.tables.passes.looks import NEAR
 from tests.effort import often, repeated
 
 PHI = NormalDist().cdf
@@ -128,3 +129,48 @@ def test_about_how_many_rows_there_are() -> None:
     nothing = (np.full(3, -1), np.full(3, -1))
     assert grid.rows_of_hulls(counts, missing, nothing) == 99.0
     assert grid.share_missing(np.array([29.0, 31.0, 400.0]), 310.0, 10.0).tolist() == [0.0, 0.1, 1.0]
+
+
+def _zeros_and(rows: float, noise: grid.Floats) -> grid.Floats:
+    """Ten columns of 2,000 rows: five in one cell, five with so many rows in four cells, and the others zero."""
+    counts = noise.copy()
+    counts[:5, 100] += 2000
+    counts[5:, NEAR] += 2000 - rows
+    counts[5:, 102:106] += rows / 4
+    return counts
+
+
+def test_where_rows_are_wanting_beside_zeros_less_is_enough_to_say_where_they_are() -> None:
+    rng, sets, sigma = np.random.default_rng(7), grid.doubling_sets(), np.full(10, 45.0)
+    z, seen = sets.threshold(10), np.zeros(2)
+    for _ in range(40):
+        counts = _zeros_and(400.0, rng.normal(0, 45, (10, 163)))
+        before = grid.guarded(sets, counts, sigma, z)
+        after = grid.faint(sets, counts, before, sigma, np.zeros(10))
+        seen += [(before[1][5:] >= 104).mean(), (after[1][5:] >= 104).mean()]
+        assert np.array_equal(before[1][:5], after[1][:5])
+    assert seen[0] / 40 < 0.65
+    assert seen[1] / 40 > 0.75
+
+
+def test_where_no_rows_are_wanting_zeros_stay_alone() -> None:
+    rng, sets, sigma = np.random.default_rng(8), grid.doubling_sets(), np.full(10, 45.0)
+    alone = 0
+    for _ in range(40):
+        counts = _zeros_and(0.0, rng.normal(0, 45, (10, 163)))
+        hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, sets.threshold(10)), sigma, np.zeros(10))
+        alone += int(((hulls[0][5:] >= NEAR - 2) & (hulls[1][5:] <= NEAR + 2)).sum())
+    assert alone >= 190
+
+
+def test_nothing_is_said_beside_zeros_of_other_columns() -> None:
+    counts = np.zeros((4, 163))
+    counts[0, [NEAR, 104]], counts[1, [NEAR, 104]], counts[2, NEAR] = (
+        (400.0, 600.0),
+        (600.0, 400.0),
+        1000.0,
+    )
+    seen = grid.BesideZeros.of(counts, (np.array([81, 81, 81, -1]), np.array([104, 104, 81, -1])))
+    assert seen.upper.tolist() == [-np.inf, 4.0, -np.inf, -np.inf]
+    assert seen.lower.tolist() == [np.inf] * 4
+    assert seen.scale.tolist() == [0.0, pytest.approx(0.7 * 4 * 0.24**0.5), 0.0, 0.0]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from snugdp import Simulation
-from snugdp.mechanisms.bounds.looks.grid import bin_sets
+from snugdp.mechanisms.bounds.looks.grid import BesideZeros, bin_sets
 from snugdp.mechanisms.bounds.looks.looks import Looks
 from snugdp.mechanisms.bounds.looks.zooms import Ranges, Reading
 from snugdp.secrecy.secret import Secret
@@ -115,3 +115,27 @@ def test_a_second_mode_that_the_first_look_saw_is_no_noise() -> None:
     columns = looks.draw(Secret(OpenedTable(open_source(data), progress=False)), Simulation(1)).columns
     found = [one for one in columns.values() if isinstance(one, FoundNumber)]
     assert all(one.flag is Flag.FOUND and one.upper > 100 and 30 < one.scale < 55 for one in found)
+
+
+def test_values_beside_zeros_that_the_first_look_saw_are_no_noise() -> None:
+    """Eight of ten cells are 0 and the others spread over the bins of a zoom, in each of which noise hides them."""
+    rng = np.random.default_rng(5)
+    values = np.where(rng.random((2000, 11)) < 0.8, 0.0, rng.uniform(0, 100, (2000, 11)))
+    data = pl.DataFrame({f"x{at}": column for at, column in enumerate(values.T)})
+    looks = Looks(tuple(data.columns), (), Fraction(24, 100) * Fraction(".2291") ** 2)
+    columns = looks.draw(Secret(OpenedTable(open_source(data), progress=False)), Simulation(1)).columns
+    found = [one for one in columns.values() if isinstance(one, FoundNumber) and one.upper > 1]
+    assert len(found) >= 8
+    assert all(one.upper >= 64 and 8 < one.scale < 60 for one in found)
+
+
+def test_a_hull_reaches_as_far_as_values_beside_zeros() -> None:
+    counts, ranges = np.zeros((3, 32)), Ranges(np.array([0.0, -16.0, 0.0]), np.array([32.0, 16.0, 32.0]))
+    counts[0, 0] = counts[1, 16] = 2000.0
+    inf = np.inf
+    seen = BesideZeros(np.array([inf, -8.0, inf]), np.array([20.0, -inf, -inf]), np.array([5.0, 3.0, 0.0]))
+    reading = Reading.of_bins(counts, ranges, 20.0, 4.0, beside_zeros=seen)
+    assert reading.found.tolist() == [True, True, False]  # what a zoom does not find stays so
+    assert (reading.hull.lower[:2].tolist(), reading.hull.upper[:2].tolist()) == ([0.0, -8.0], [21.0, 1.0])
+    assert reading.scale[:2].tolist() == [5.0, 3.0]
+    assert not reading.narrow.any()

@@ -6,10 +6,10 @@ Public from beginning to end: noisy counts come in. All columns are decided at o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ _SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull re
 TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
 _HEAP = 0.7  # of the rows in two bins side by side: what is seen of the others may be noise
 _BESIDE = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
+_ZEROS = 0.5  # of the rows: more of them at zero are a heap
+_LEAST_SHARE, _TYPICAL = 0.02, 0.7  # of the rows, beside zeros; their values, in parts of how far they reach
+_WANTING, _FAINT = 3.0, 0.2  # deviations: from so many rows on that are wanting, so often an empty set may be taken
+_MOST_ROWS = 0.8  # the quantile of columns, by the rows of their hulls, that tells how many there are
+_NEXT = 1  # cells beside that of zeros into which its hull may have grown by noise
 _CLEAR = 3.0  # deviations: fewer rows than so many may be noise alone
 _NOTHING = -1
 
@@ -201,6 +206,22 @@ def guarded(sets: CellSets, counts: Floats, sigma: Floats | float, threshold: Fl
     return np.where(stretched, sure[0], hulls[0]), np.where(stretched, sure[1], hulls[1])
 
 
+def faint(sets: CellSets, counts: Floats, hulls: Hulls, sigma: Floats, lacking: Floats) -> Hulls:
+    """Hulls of which those with zeros alone reach as far as cells do that stand out less.
+
+    Only where rows are wanting: where fewer are zero, or without a number, than the other columns have rows. Then some
+    lie elsewhere, and it takes less to say where.
+    """
+    wanting = rows_of_hulls(counts, lacking, hulls, _MOST_ROWS) - lacking - counts[:, NEAR]
+    zeros = (hulls[0] >= NEAR - _NEXT) & (hulls[1] <= NEAR + _NEXT) & (hulls[0] <= NEAR) & (hulls[1] >= NEAR)
+    asked = zeros & (wanting > _WANTING * sigma)
+    if not asked.any():
+        return hulls
+    first, last = (end.copy() for end in hulls)
+    first[asked], last[asked] = sets.hulls(counts[asked], sigma[asked], sets.threshold(1, _FAINT))
+    return first, last
+
+
 def reached(counts: Floats, hulls: Hulls, clear: Floats | float) -> tuple[Floats, Floats]:
     """What columns surely reach: at or below the first of two numbers, and at or above the second, there are rows.
 
@@ -218,6 +239,42 @@ def reached(counts: Floats, hulls: Hulls, clear: Floats | float) -> tuple[Floats
     return np.where(any_, EDGES[lowest + 1], np.inf), np.where(any_, EDGES[highest], -np.inf)
 
 
+@dataclass(frozen=True)
+class BesideZeros:
+    """How far the values of columns that are mostly zero reach, and their scale at least; else nothing is said.
+
+    A zoom divides a doubling into many bins, in each of which there is noise: it sees the zeros and hardly anything
+    else. So hulls reach at least as far as the inner ends of the outermost doublings that were found.
+
+    >>> counts = np.zeros((1, 163))
+    >>> counts[0, [81, 103, 104]] = 900.0, 200.0, 150.0
+    >>> seen = BesideZeros.of(counts, (np.array([81]), np.array([104])))
+    >>> seen.lower.tolist(), seen.upper.tolist(), seen.scale.round(2).tolist()
+    ([inf], [4.0], [1.26])
+    """
+
+    lower: Floats
+    upper: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, hulls: Hulls) -> Self:
+        """Of noisy counts of doublings and what they tell."""
+        first, last = hulls
+        rows = np.maximum(possible(counts, first, last).sum(axis=1), 1.0)
+        share = np.clip(1 - counts[:, NEAR] / rows, _LEAST_SHARE, 0.5)  # of the rows that are not zero
+        zeros = (first >= 0) & (counts[:, NEAR] > _ZEROS * rows)
+        below, above = zeros & (first < NEAR), zeros & (last > NEAR)
+        lower, upper = EDGES[np.minimum(first + 1, NEAR)], EDGES[np.maximum(last, NEAR)]
+        reach = np.maximum(np.where(below, -lower, 0.0), np.where(above, upper, 0.0))
+        scale = _TYPICAL * reach * np.sqrt(share * (1 - share))
+        return cls(np.where(below, lower, np.inf), np.where(above, upper, -np.inf), scale)
+
+    def at(self, columns: NDArray[np.bool_]) -> Self:
+        """Of some of the columns."""
+        return replace(self, lower=self.lower[columns], upper=self.upper[columns], scale=self.scale[columns])
+
+
 def opened(hull: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Ends that are apart: an outermost cell alone is taken for one more doubling."""
     lower, upper = hull
@@ -232,7 +289,7 @@ def possible(counts: Floats, first: Integers, last: Integers) -> Floats:
     return np.where((place >= first[:, None]) & (place <= last[:, None]), counts, 0.0)
 
 
-def rows_of_hulls(counts: Floats, missing: Floats, hulls: Hulls) -> float:
+def rows_of_hulls(counts: Floats, missing: Floats, hulls: Hulls, quantile: float = 0.5) -> float:
     """About how many rows there are: in the hull of a column or without a number, in the median of the columns.
 
     Where no hull was found, as many as are without a number somewhere.
@@ -242,7 +299,7 @@ def rows_of_hulls(counts: Floats, missing: Floats, hulls: Hulls) -> float:
     if not found.any():
         return float(max(missing, default=0.0))
     held = possible(counts[found], first[found], last[found]).sum(axis=1)
-    return float(np.median(held + missing[found]))
+    return float(np.quantile(held + missing[found], quantile))
 
 
 def share_missing(missing: Floats | int, rows: float, sigma: Floats | float) -> Floats:

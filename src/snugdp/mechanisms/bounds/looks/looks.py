@@ -182,7 +182,7 @@ class Looks:
         for look in range(1, len(self.shares)):
             if not asked.any():  # 4
                 break
-            zoom = self._zoom(data, noise.at(step_of(look)), look, asked, reading.next.at(asked), reached=first.reached)
+            zoom = self._zoom(data, noise.at(step_of(look)), look, asked, reading.next.at(asked), first=first)
             zoomed[asked] |= zoom.found
             reading = reading.closer(asked, zoom)
             asked = reading.narrow
@@ -218,10 +218,11 @@ class Looks:
         lacking, limits, sets = cells[:, -1], self._limits, grid.doubling_sets()
         counts = grid.possible(cells[:, :-1], doubling(limits.lower), doubling(limits.upper))
         threshold = sets.threshold(max(len(self.numbers), 1))
-        hulls = grid.guarded(sets, counts, sigma, threshold)
+        hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, threshold), sigma, lacking)
         reached = Ranges(*grid.reached(counts, hulls, threshold * sigma))
+        beside_zeros = grid.BesideZeros.of(counts, hulls)
         rows = grid.rows_of_hulls(counts, lacking, hulls) if self.numbers else rows_of_levels(shown, missing)
-        return _FirstLook(hulls, reached, lacking, shown, missing, max(rows, 1.0))
+        return _FirstLook(hulls, reached, beside_zeros, lacking, shown, missing, max(rows, 1.0))
 
     def _coarse(self, hulls: grid.Hulls) -> Reading:
         """What doublings tell. A column that lies on one side of 0 is zoomed on that side alone."""
@@ -230,7 +231,7 @@ class Looks:
         return replace(reading, next=reading.next.cut(ranges.side))
 
     def _zoom(
-        self, data: Secret[OpenedTable], noise: Noise, look: int, asked: Flags, ranges: Ranges, *, reached: Ranges
+        self, data: Secret[OpenedTable], noise: Noise, look: int, asked: Flags, ranges: Ranges, *, first: _FirstLook
     ) -> Reading:
         """The bins of the columns that are asked for."""
         names = [name for name, wanted in zip(self.numbers, asked.tolist(), strict=True) if wanted]
@@ -241,7 +242,14 @@ class Looks:
         threshold, doubted = grid.bin_sets().threshold(len(names)), np.array([name != self.heavy for name in names])
         sigmas = self.sigmas(look, names)
         reading = Reading.of_bins(
-            noisy, ranges, sigmas, threshold, tails=_THIN_TAIL, doubted=doubted, reached=reached.at(asked)
+            noisy,
+            ranges,
+            sigmas,
+            threshold,
+            tails=_THIN_TAIL,
+            doubted=doubted,
+            reached=first.reached.at(asked),
+            beside_zeros=first.beside_zeros.at(asked),
         )
         return reading.cut(self._limits.at(asked))
 
@@ -279,6 +287,7 @@ class _FirstLook:
 
     hulls: grid.Hulls
     reached: Ranges
+    beside_zeros: grid.BesideZeros
     lacking: Floats
     shown: tuple[Shown, ...]
     missing: Floats

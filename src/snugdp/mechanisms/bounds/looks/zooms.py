@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.mechanisms.bounds.looks.grid import TAIL, bin_sets, cores, with_tails
+from snugdp.mechanisms.bounds.looks.grid import TAIL, BesideZeros, bin_sets, cores, with_tails
 from snugdp.tables.passes.looks import BINS
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,6 +35,11 @@ class Ranges:
     def edge(self, place: NDArray[np.int64]) -> Floats:
         """The lower edge of a bin."""
         return self.lower + place * ((self.upper - self.lower) / BINS)
+
+    def bin(self, points: Floats) -> NDArray[np.int64]:
+        """The bins in which points lie, or the nearest ones."""
+        width = np.maximum((self.upper - self.lower) / BINS, np.finfo(np.float64).tiny)
+        return np.clip(np.floor((self.nearest(points) - self.lower) / width), 0, BINS - 1).astype(np.int64)
 
     def widened(self, by: Floats) -> Ranges:
         """With both ends moved outwards."""
@@ -98,12 +103,14 @@ class Reading:
         tails: float | None = TAIL,
         doubted: Flags | bool = False,
         reached: Ranges | None = None,
+        beside_zeros: BesideZeros | None = None,
     ) -> Self:
         """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows.
 
         ``tails``: from so many deviations on some of the next bins are the tail of a hull; None: there are no tails.
         ``doubted``: columns in which a few rows beside a heap, which is not one of zeros, are taken for noise, unless
-        the heap lacks what is surely ``reached``.
+        the heap lacks what is surely ``reached``. ``beside_zeros``: hulls that were found reach as far as
+        this, with a scale that is no smaller.
         """
         hulls = bin_sets().hulls(counts, sigma, threshold)
         first, last = hulls if tails is None else with_tails(counts, hulls, sigma, tails)
@@ -114,6 +121,10 @@ class Reading:
             if reached is not None:
                 apart &= (low <= reached.lower) & (high >= reached.upper)
             first, last = np.where(apart, heap[0], first), np.where(apart, heap[1], last)
+        if beside_zeros is not None:
+            known, ends = first >= 0, (ranges.bin(beside_zeros.lower), ranges.bin(beside_zeros.upper))
+            first = np.where(known, np.minimum(first, ends[0]), first)
+            last = np.where(known, np.maximum(last, ends[1]), last)
         width, half = (ranges.upper - ranges.lower) / BINS, (last + 1 - first) / 2
         hull = Ranges(ranges.edge(first), ranges.edge(last + 1))
         place = np.arange(BINS)
@@ -123,6 +134,8 @@ class Reading:
         off = np.clip((held * away).sum(axis=1) / rows, -half, half)
         square = np.maximum((held * (away - off[:, None]) ** 2).sum(axis=1) / rows, 0.0) + 1 / 12
         scale = width * np.sqrt(np.minimum(square, half**2))
+        if beside_zeros is not None:
+            scale = np.maximum(scale, beside_zeros.scale)
         found, centre = first >= 0, hull.nearest(hull.middle + off * width)
         narrow = found & (2 * half <= _NARROW)
         return cls(found, hull, hull.doubled(), centre, scale, narrow, hull.widened(width))
