@@ -47,7 +47,7 @@ class FiledBlock(PrivateState):
         """The block again."""
         rows, entries = self.shape
         size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
-        numbers = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
+        numbers: NDArray[Any] = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
         return numbers[: rows * entries].reshape(rows, entries), numbers[rows * entries :], self.weight
 
 
