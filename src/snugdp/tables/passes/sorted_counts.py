@@ -15,7 +15,7 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.passes.value_counts import ValueCounts, added_up
 from snugdp.tables.spill import Spill
 
-_BLOCK = 1 << 16  # values that are read at a time
+_BLOCK = 1 << 14  # values that are read at a time
 _BYTES = 8  # of a whole number
 
 

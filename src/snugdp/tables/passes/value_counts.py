@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 _HEADER = b"value-counts/1\n"
-MAX_VALUES = 1 << 20  # values in memory before they are written to a file
+MAX_VALUES = 1 << 19  # values in memory before they are written to a file
+_STEP = 1 << 17  # rows that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,8 +181,11 @@ class ColumnCells:
     def fold(self, state: GatheredCounts, frame: nw.DataFrame[Any]) -> GatheredCounts:
         """Some more rows."""
         read = day_numbers if self.dates else floats
-        cells = self.grid.cells(read(frame.get_column(self.column)), self.missing)
-        return state.add(ValueCounts.of(cells))
+        column = frame.get_column(self.column)
+        for start in range(0, len(column), _STEP):
+            cells = self.grid.cells(read(column[start : start + _STEP]), self.missing)
+            state = state.add(ValueCounts.of(cells))
+        return state
 
     def merge(self, one: GatheredCounts, other: GatheredCounts) -> GatheredCounts:
         """Both parts."""
