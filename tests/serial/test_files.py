@@ -4,6 +4,7 @@ import csv
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -78,6 +79,24 @@ def test_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(list(tmp_path.iterdir())) == 2
     write_text("/dev/null", "gone")
     assert not stat.S_ISREG(os.stat("/dev/null").st_mode)
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a crash could leave an empty file in the place of an older one."""
+    done: list[str] = []
+
+    def noted(name: str, real: Any) -> Any:
+        def call(*given: Any) -> Any:
+            done.append(name)
+            return real(*given)
+
+        return call
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    model = snugdp.LinearRegression(x_norm=1, y_bound=1, noise=snugdp.Simulation(1)).fit([[0.5]] * 20, [0.5] * 20)
+    snugdp.save(model, tmp_path / "model.json")
+    assert done == ["fsync", "replace"]
 
 
 def test_what_the_commands_write(tmp_path: Path) -> None:

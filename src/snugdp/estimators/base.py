@@ -130,9 +130,10 @@ def refused(name: str, without_test: str = "adassp", *, looked: bool = False) ->
             "class), a larger epsilon or delta, fewer columns, or bounds or classes that are known without the data"
         )
     raise NotReleased(
-        f"the fit of this {name} was refused: its test could not show that these data permit the proposal. The budget "
-        "is spent, and why is private. Try more rows, a larger epsilon or delta, tighter bounds, other proposals (look "
-        f'at plan()), or a method without a test, such as method="{without_test}"'
+        f"the fit of this {name} was refused: its test could not show that these data permit the proposal, or the "
+        "table was not the same each time that it was read. The budget is spent, and why is private. Try more rows, a "
+        "larger epsilon or delta, tighter bounds, other proposals (look at plan()), or a method without a test, such "
+        f'as method="{without_test}"'
     )
 
 

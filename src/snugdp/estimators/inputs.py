@@ -20,6 +20,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, same_length, vector
 from snugdp.tables.schema.kinds import HOW_TO_GET_BOUNDS, Category
 from snugdp.tables.schema.schema import Layout, Schema
+from snugdp.tables.sources.base import eager_frame
 from snugdp.tables.sources.sparse import read_matrix
 
 Floats = NDArray[np.float64]
@@ -198,8 +199,7 @@ def eager(X: Any) -> nw.DataFrame[Any] | None:
             X = X.set_axis(list(numbered(len(texts))), axis=1)
         elif not all(texts):
             raise TypeError("the names of the columns must all be text, or none of them; rename them")
-    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
+    return eager_frame(X)
 
 
 def target_of(y: Any) -> Floats:

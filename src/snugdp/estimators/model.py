@@ -416,6 +416,7 @@ class LinearModel(PrivateEstimator):
     def _restore(self, outcome: Outcome[Any], plan: Plan, names: tuple[str, ...]) -> None:
         """The fit again, from a model file. ``names``: of the features."""
         if self._is_open:
+            self._require_features(names, () if self.schema is None else self.schema.columns)
             found = None if self._looks else self._opening().planned(self, None).known
             self._keep(outcome, plan, self._response(), found=found)
         else:

@@ -13,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import narwhals as nw
 
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import numeric
+from snugdp.tables.passes.digest import DigestPass
+from snugdp.tables.passes.together import Together
 from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
 from snugdp.tables.sources.base import Frame
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 PASS_FAILED = "the pass over the rows failed; the cause is withheld because it may depend on them. Nothing was released"
+OTHER_ROWS = (
+    "the table held other rows when it was read again, so nothing is released: its rows change while it is read, or "
+    "what computes them is not deterministic. Write it to a file or a table first, and give that"
+)
 _SMALL = 2048  # rows
 
 
@@ -64,9 +70,21 @@ def numeric_source(data: object, columns: Iterable[str]) -> Source:
 
 
 def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:
-    """As ``measure``, for computations that are inside a ``Secret`` already: what is returned is private."""
+    """As ``measure``, for computations that are inside a ``Secret`` already: what is returned is private.
+
+    A table whose rows are not in our hands is digested on the way: a pass that has read other rows than an earlier one
+    raises a ``TableError``.
+    """
     source.check(work)
-    return engine_for(source, progress=progress).run(source, work)
+    engine = engine_for(source, progress=progress)
+    if source.held:
+        return engine.run(source, work)
+    columns = wanted(work, source.types)
+    digest = DigestPass(columns)
+    both = engine.run(source, Together((work, digest)))
+    if not source.record.meets(columns, *digest.sums(both.parts[1])):
+        raise TableError(OTHER_ROWS)
+    return cast(S, both.parts[0])
 
 
 def engine_for(source: Source, *, progress: bool | None = None) -> Engine:

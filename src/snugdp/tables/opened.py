@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -70,6 +69,4 @@ def _untyped(source: Source, declared: Schema) -> Source:
     names = [name for name, kind in columns if isinstance(kind, Undeclared) and name in source.types]
     if not source.inferred or not names:
         return source
-    seen = copy(source)
-    seen.types = {**source.types, **dict.fromkeys(names, nw.Object())}
-    return seen
+    return source.with_types({**source.types, **dict.fromkeys(names, nw.Object())})

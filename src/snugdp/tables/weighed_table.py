@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.schema.kinds import DType
@@ -65,6 +64,4 @@ def unused(names: Iterable[str], wanted: str = "weight") -> str:
 
 
 def _typed(source: Source, types: Mapping[str, DType]) -> Source:
-    seen = copy(source)
-    seen.types = {name: types.get(name, kind) for name, kind in source.types.items()}
-    return seen
+    return source.with_types({name: types.get(name, kind) for name, kind in source.types.items()})

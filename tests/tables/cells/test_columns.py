@@ -183,6 +183,21 @@ def test_arrays_in_which_numpy_changes_labels_are_refused(kind: str) -> None:
             NAMES.indices(np.array(rows).astype(kind))
 
 
+class SparkColumn:
+    """As Spark's: it has every attribute, and is neither true nor false."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return SparkColumn()
+
+    def __bool__(self) -> bool:
+        raise ValueError
+
+
+SparkColumn.__module__ = "pyspark.sql.classic.column"
+
+
 def test_a_message_names_no_label_and_no_length() -> None:
     for column in (np.array(["alice", "bob"]), np.ma.array(["alice", "bob"], mask=[True, False])):
         with pytest.raises(TypeError, match="not text") as caught:
@@ -192,6 +207,8 @@ def test_a_message_names_no_label_and_no_length() -> None:
     for data, words in (
         (5, "cannot read a column"),
         (pd.DataFrame({"a": [1]}), "take one column"),
+        ("people.parquet", r"median\(path, column='age'\)"),
+        (SparkColumn(), r"Spark table as a whole and the name of the column, as in median\(table, column='age'\)"),
         (np.eye(2), "one-"),
     ):
         with pytest.raises((TypeError, ValueError), match=words):

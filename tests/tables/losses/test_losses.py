@@ -14,6 +14,7 @@ import pytest
 from flint import arb, fmpq
 
 from snugdp.numerics.balls import precision
+from snugdp.tables.images import ImagePass, run
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import (
     Huber,
@@ -31,7 +32,7 @@ from snugdp.tables.losses.losses import (
 from snugdp.tables.passes.glm import FixedGradient
 from snugdp.tables.passes.gradient import GradientEnclosure
 from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
-from snugdp.tables.rows import ImagePass, Rows, run
+from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.effort import often, repeated, sampled
 from tests.tables.passes.test_gradient import native as frame

@@ -125,6 +125,6 @@ class OpenSchemaEstimator(PrivateEstimator):
 
     def _keep_again(self, outcome: Outcome[Any], plan: Plan, names: Sequence[str], layout: Any) -> None:
         """As ``_keep``, for a fit from a model file. ``names``: of the features."""
-        if layout is not None:
-            self._require_features(names, layout.columns)
+        declared = layout if layout is not None else self.schema
+        self._require_features(names, () if declared is None else declared.columns)
         self._keep(outcome, plan, layout)

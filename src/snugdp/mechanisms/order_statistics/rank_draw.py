@@ -9,7 +9,7 @@ import enum
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import CellRange
 from snugdp.tables.passes.value_counts import ValueCounts, WeightedCells
 
+if TYPE_CHECKING:
+    from snugdp.tables.passes.sorted_counts import SortedCounts
+
 Integers: TypeAlias = NDArray[np.int64]
 
 RELEASE = "release"  # step
@@ -35,7 +38,8 @@ _OUTWEIGHED = 16  # times: points that stand for no answer weigh more than all o
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-Cells: TypeAlias = Integers | ValueCounts | WeightedCells
+Tally: TypeAlias = "Integers | ValueCounts | SortedCounts"
+Cells: TypeAlias = "Integers | ValueCounts | SortedCounts | WeightedCells"
 
 
 _EMPTY = ValueCounts.of(np.empty(0, dtype=np.int64))
@@ -295,19 +299,17 @@ def range_of(share: Share) -> Fraction:
     return share.epsilon if share.is_pure else range_at(share.mu_squared)
 
 
-def levels_of(
-    cells: Integers | ValueCounts, target: RankTarget, ends: tuple[int, int]
-) -> tuple[Integers, Integers, Integers]:
+def levels_of(cells: Tally, target: RankTarget, ends: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
     """All points between two ends, in order: where a run of equal levels begins, how long it is, and its level.
 
     >>> levels_of(np.array([5, 1, 1]), RankTarget.quantile(Fraction(1, 2)), (0, 6))
     (array([0, 1, 2, 5, 6]), array([1, 1, 3, 1, 1]), array([3, 0, 1, 1, 3]))
     """
-    tally = cells if isinstance(cells, ValueCounts) else ValueCounts.of(cells)
+    tally = ValueCounts.of(cells) if isinstance(cells, np.ndarray) else cells.whole()
     return _runs(tally, 0, tally.rows, target, ends)
 
 
-def _groups(cells: Integers | ValueCounts, target: RankTarget, points: Points, rate: Fraction) -> Groups:
+def _groups(cells: Tally, target: RankTarget, points: Points, rate: Fraction) -> Groups:
     rows = len(cells) if isinstance(cells, np.ndarray) else cells.rows
     lower, upper = points.lower, points.upper
     tally, under = _between(cells, *target.near(rate, rows)) if rows else (_EMPTY, 0)  # 1
@@ -329,13 +331,10 @@ def _groups(cells: Integers | ValueCounts, target: RankTarget, points: Points, r
     return replace(found, others=others, others_level=min(left + right), others_mass=points.mass)  # 4
 
 
-def _between(cells: Integers | ValueCounts, start: int, stop: int) -> tuple[ValueCounts, int]:
+def _between(cells: Tally, start: int, stop: int) -> tuple[ValueCounts, int]:
     """The values of the rows of rank ``start`` to ``stop``, with all their rows, and how many rows are below them."""
-    if isinstance(cells, ValueCounts):
-        sums = np.cumsum(cells.counts)
-        first, last = (int(np.searchsorted(sums, rank, side="right")) for rank in (start, stop - 1))
-        part = slice(first, last + 1)
-        return ValueCounts(cells.values[part], cells.counts[part]), int(sums[first - 1]) if first else 0
+    if not isinstance(cells, np.ndarray):
+        return cells.between(start, stop)
     apart = np.partition(cells, start)
     apart[start:].partition(stop - 1 - start)  # two at once are slower
     values, counts = np.unique(apart[start:stop], return_counts=True)

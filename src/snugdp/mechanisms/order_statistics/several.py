@@ -184,7 +184,7 @@ class SeveralQuantiles:
     def _with_digits(self, cells: Cells, noise: Noise) -> Rows:
         if isinstance(cells, WeightedCells):
             return WeightedCells(self._finer(cells.cells, noise), cells.weights)
-        return self._finer(cells if isinstance(cells, np.ndarray) else cells.cells(), noise)
+        return self._finer(cells if isinstance(cells, np.ndarray) else cells.whole().cells(), noise)
 
     def _finer(self, rows: Integers, noise: Noise) -> Integers:
         return (rows >> self._spare << _DIGITS) + noise.scatter(len(rows), 1 << _DIGITS)  # 2

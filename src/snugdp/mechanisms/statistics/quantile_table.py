@@ -18,7 +18,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Step
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.value_counts import ValueCounts, WeightedCells
 
 Drawn: TypeAlias = tuple[tuple[int, ...], list[int]]  # edges, and counts between them
 _HALF = Fraction(1, 2)
@@ -64,8 +64,8 @@ def rows_between(edges: tuple[int, ...], cells: Cells) -> list[int]:
     [2, 2]
     """
     tally = cells.counts() if isinstance(cells, WeightedCells) else cells
-    values, counts = (tally, None) if isinstance(tally, np.ndarray) else (tally.values, tally.counts)
-    place = np.searchsorted(np.array(edges[1:-1], dtype=np.int64), values, side="right")
+    found = ValueCounts(tally, np.ones_like(tally)) if isinstance(tally, np.ndarray) else tally.whole()
+    place = np.searchsorted(np.array(edges[1:-1], dtype=np.int64), found.values, side="right")
     rows = np.zeros(len(edges) - 1, dtype=np.int64)
-    np.add.at(rows, place, 1 if counts is None else counts)
+    np.add.at(rows, place, found.counts)
     return [int(each) for each in rows]

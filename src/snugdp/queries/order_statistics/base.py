@@ -31,6 +31,7 @@ from snugdp.release.spine import release_if_drawn
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
 from snugdp.tables.grid import CellRange, Grid, StepGrid
+from snugdp.tables.passes.value_counts import GatheredCounts
 from snugdp.tables.wide_grid import WideGrid
 
 Seen = TypeVar("Seen")
@@ -176,7 +177,11 @@ class RankQuery(Query[Seen]):
         from snugdp.tables.passes.value_counts import ColumnCells
 
         work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return measure(numeric_source(data, work.columns), work).map(lambda state: state.total())
+        return measure(numeric_source(data, work.columns), work).map(self._gathered)
+
+    def _gathered(self, state: GatheredCounts) -> Cells:
+        """The cells of a pass as the draw takes them."""
+        return state.total()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +197,9 @@ class SingleRank(RankQuery[float]):
     @abstractmethod
     def _target(self) -> RankTarget:
         """The rank that is wanted."""
+
+    def _gathered(self, state: GatheredCounts) -> Cells:
+        return state.ranked()
 
     def _notes(self, made: OneRank) -> tuple[Note, ...]:
         return (_ranks(made.point),)

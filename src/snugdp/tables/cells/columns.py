@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
@@ -56,8 +57,7 @@ def open_column(data: object) -> Rows:
         data = pandas.Series(data)
     series: Any = nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        hint = "; take one column, as in table['age']" if hasattr(data, "columns") else f"; give {_ACCEPTED}"
-        raise TypeError(f"cannot read a column from {type(data).__name__}{hint}")
+        raise TypeError(f"cannot read a column from {type(data).__name__}; {_instead(data)}")
     dtype = declared(series)
     if dtype == nw.Object:
         return cells_of(series)
@@ -65,6 +65,17 @@ def open_column(data: object) -> Rows:
     if hasattr(native, "sparse"):  # pandas' sparse columns
         return np.asarray(native)
     return series
+
+
+def _instead(data: object) -> str:
+    """What to give in the place of something that is no column."""
+    if type(data).__module__.startswith("pyspark."):
+        return "give the Spark table as a whole and the name of the column, as in median(table, column='age')"
+    if isinstance(data, str | PurePath):
+        return "name one of the file, as in median(path, column='age')"
+    if hasattr(data, "columns"):
+        return "take one column, as in table['age'], or name it, as in median(table, column='age')"
+    return f"give {_ACCEPTED}"
 
 
 def declared(series: nw.Series[Any]) -> nw.dtypes.DType:

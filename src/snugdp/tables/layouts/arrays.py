@@ -286,7 +286,7 @@ class ArraySource(UndividedSource):
     mistake of the program, and public.
     """
 
-    name = "the array"
+    name, held = "the array", True
 
     def __init__(self, X: object, y: object, schema: NumberLayout) -> None:
         self._open(X, y if isinstance(y, nw.Series) else vector(y), schema)

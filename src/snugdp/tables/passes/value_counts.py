@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -14,8 +14,14 @@ from snugdp.tables.grid import CellRange
 from snugdp.tables.schema.scaling import day_numbers, floats
 from snugdp.tables.schema.schema import Date, Number, Schema
 
+if TYPE_CHECKING:
+    from snugdp.tables.passes.sorted_counts import FiledCounts, SortedCounts
+    from snugdp.tables.spill import Spill
+
 Integers = NDArray[np.int64]
 _HEADER = b"value-counts/1\n"
+MAX_VALUES = 1 << 19  # values in memory before they are written to a file
+_STEP = 1 << 17  # rows that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,10 +47,27 @@ class ValueCounts(PrivateState):
 
     def merge(self, other: ValueCounts) -> ValueCounts:
         """Of both: whole numbers, so exact in any order."""
-        values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
-        counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
-        return ValueCounts(values, counts)
+        both = np.concatenate([self.values, other.values]), np.concatenate([self.counts, other.counts])
+        return added_up(*both)
+
+    def between(self, start: int, stop: int) -> tuple[ValueCounts, int]:
+        """The values of the rows of rank ``start`` to ``stop``, with all their rows, and how many rows are below."""
+        sums = np.cumsum(self.counts)
+        first, last = (int(np.searchsorted(sums, rank, side="right")) for rank in (start, stop - 1))
+        part = slice(first, last + 1)
+        return ValueCounts(self.values[part], self.counts[part]), int(sums[first - 1]) if first else 0
+
+    def whole(self) -> ValueCounts:
+        """All of them in memory, where they are."""
+        return self
+
+
+def added_up(values: Integers, counts: Integers) -> ValueCounts:
+    """Each value once, in ascending order, with the sum of its counts."""
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else order
+    return ValueCounts(values[first], np.add.reduceat(counts[order], first) if len(values) else counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,26 +90,58 @@ class WeightedCells(PrivateState):
 
 
 class GatheredCounts(PrivateState):
-    """Counts in the making: parts of growing size, so that merging many small ones takes little time in all."""
+    """Counts in the making: parts of growing size, so that merging many small ones takes little time in all.
 
-    __slots__ = ("_parts",)
+    Once there are too many values for memory, they are written to a file as a sorted run.
+    """
+
+    __slots__ = ("_parts", "_runs", "_spill")
 
     def __init__(self, *parts: ValueCounts) -> None:
         self._parts = list(parts)
+        self._runs: list[FiledCounts] = []
+        self._spill: Spill | None = None
 
     def add(self, more: ValueCounts) -> GatheredCounts:
         """More rows. A part is merged with those before it that are not larger than twice its size."""
         while self._parts and len(self._parts[-1].values) <= 2 * len(more.values):
             more = self._parts.pop().merge(more)
         self._parts.append(more)
+        if len(more.values) > MAX_VALUES:
+            self._write()
         return self
 
+    def join(self, other: GatheredCounts) -> GatheredCounts:
+        """All rows of both."""
+        self._runs += other._runs
+        return self.add(other._in_memory())
+
     def total(self) -> ValueCounts:
-        """All rows."""
+        """All rows, in memory."""
+        return self.ranked().whole()
+
+    def ranked(self) -> ValueCounts | SortedCounts:
+        """All rows: in memory, or in a file where they were too many."""
+        if not self._runs:
+            return self._in_memory()
+        from snugdp.tables.passes.sorted_counts import SortedCounts
+
+        self._write()
+        return SortedCounts(self._runs)
+
+    def _in_memory(self) -> ValueCounts:
         found = ValueCounts.of(np.empty(0, dtype=np.int64))
         for part in reversed(self._parts):
             found = part.merge(found)
         return found
+
+    def _write(self) -> None:
+        from snugdp.tables.passes.sorted_counts import FiledCounts
+        from snugdp.tables.spill import Spill  # polars: only for those who bring many values
+
+        self._spill = Spill() if self._spill is None else self._spill
+        self._runs.append(FiledCounts.written(self._spill, self._in_memory()))
+        self._parts = []
 
 
 @dataclass(frozen=True)
@@ -126,12 +181,15 @@ class ColumnCells:
     def fold(self, state: GatheredCounts, frame: nw.DataFrame[Any]) -> GatheredCounts:
         """Some more rows."""
         read = day_numbers if self.dates else floats
-        cells = self.grid.cells(read(frame.get_column(self.column)), self.missing)
-        return state.add(ValueCounts.of(cells))
+        column = frame.get_column(self.column)
+        for start in range(0, len(column), _STEP):
+            cells = self.grid.cells(read(column[start : start + _STEP]), self.missing)
+            state = state.add(ValueCounts.of(cells))
+        return state
 
     def merge(self, one: GatheredCounts, other: GatheredCounts) -> GatheredCounts:
         """Both parts."""
-        return one.add(other.total())
+        return one.join(other)
 
     def pack(self, state: GatheredCounts) -> bytes:
         """All values and counts; how many bytes that are tells how many values there are."""

@@ -16,11 +16,11 @@ from snugdp.tables.engines import PASS_FAILED, cores, gather
 from snugdp.tables.persons.hashing import Words, mixed, subkeys
 from snugdp.tables.persons.images import Image, check_person, image, person_image
 from snugdp.tables.persons.order import TEXT, WHO
-from snugdp.tables.persons.spill import Spill, SpilledRows
 from snugdp.tables.persons.state import Held, numbered
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources import Batch, Source, SparkSource
 from snugdp.tables.sources.base import Frame, TableError, UndividedSource, guarded
+from snugdp.tables.spill import Spill, SpilledRows
 
 MAX_BYTES = 500 * 2**20  # in memory
 _MAX_KEY = 1 << 128
@@ -158,7 +158,7 @@ class PersonSource(UndividedSource):
     """Rows that were made of another table, with the types that it declares."""
 
     def __init__(self, source: Source, types: dict[str, DType], parts: Sequence[Frame | SpilledRows]) -> None:
-        self.name, self.inferred = source.name, source.inferred
+        self.name, self.inferred, self.held = source.name, source.inferred, True
         self.floats_for_missing = source.floats_for_missing
         self.types = types
         self._parts = tuple(parts)

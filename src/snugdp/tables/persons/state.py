@@ -15,8 +15,8 @@ import polars as pl
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.persons.order import WHO
-from snugdp.tables.persons.spill import Spill, SpilledRows, can_spill
 from snugdp.tables.sources.base import Frame
+from snugdp.tables.spill import Spill, SpilledRows, can_spill
 
 PART, ROW = "part", "row"
 _BUCKET_BITS = 6

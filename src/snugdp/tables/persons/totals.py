@@ -27,9 +27,9 @@ from snugdp.tables.persons.hashing import mixed, subkeys
 from snugdp.tables.persons.images import person_image
 from snugdp.tables.persons.order import HASH, TEXT, WHO, in_order
 from snugdp.tables.persons.passes import checked
-from snugdp.tables.persons.spill import Spill, SpilledRows
 from snugdp.tables.sources import Source
 from snugdp.tables.sources.base import Frame
+from snugdp.tables.spill import Spill, SpilledRows
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from snugdp.lazy import loader
-from snugdp.tables.sources.base import Batch, Partition, Source, TableError, wanted
+from snugdp.tables.sources.base import Batch, Partition, Source, TableError, eager_frame, wanted
 from snugdp.tables.sources.cluster import SparkSource
 from snugdp.tables.sources.database import DuckDB, DuckDBSource
 
@@ -90,8 +90,7 @@ def _frame(native: object) -> nw.DataFrame[Any] | None:
         raise TableError("the names of the columns must be text; rename them")
     if isinstance(native, nw.DataFrame):
         return native
-    frame: Any = nw.from_native(native, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
+    return eager_frame(native)
 
 
 def _is_spark(native: object) -> bool:

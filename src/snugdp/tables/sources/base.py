@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import narwhals as nw
 
@@ -14,6 +17,7 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import inferred
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.schema import Layout
+from snugdp.tables.sources.record import PassRecord
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
@@ -53,11 +57,23 @@ class Source(ABC):
     size = 0  # bytes on disk
     inferred = False  # whether a loader may have taken the types from the cells
     library: Literal["polars", "pandas", "pyarrow"] = "polars"  # whose frames answers about it are
+    held = False  # whether its rows are in our hands, so that all passes read the same ones
     floats_for_missing = False  # whether whole numbers become floats where a cell is missing, as in pandas
 
     @abstractmethod
     def partitions(self) -> Sequence[Partition]:
         """The parts, in a fixed order."""
+
+    @cached_property
+    def record(self) -> PassRecord:
+        """What passes have read of it."""
+        return PassRecord()
+
+    def with_types(self, types: Mapping[str, DType]) -> Self:
+        """The same rows under other types."""
+        record, other = self.record, copy(self)
+        other.types, other.record = types, record
+        return other
 
     def check(self, work: Pass[Any]) -> None:
         """Whether the pass can read this table, from public facts alone: call it before the budget is charged."""
@@ -156,3 +172,13 @@ class Stamp:
 def listed(names: Sequence[str]) -> str:
     """Names in quotes, not too many."""
     return ", ".join(f'"{name}"' for name in names[:20]) + (", …" if len(names) > 20 else "")
+
+
+def eager_frame(native: Any) -> Frame | None:
+    """The table in memory that this is; nothing if it is none. An error if two of its columns have one name."""
+    with suppress(nw.exceptions.DuplicateError):
+        frame: Any = nw.from_native(native, eager_only=True, pass_through=True)
+        return frame if isinstance(frame, nw.DataFrame) else None
+    names = [str(name) for name in getattr(native, "column_names", None) or native.columns]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    raise TableError(f"two columns of the table are called {listed(doubled)}; rename one")

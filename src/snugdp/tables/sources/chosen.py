@@ -48,6 +48,7 @@ class ChosenSource(Source):
         self._source, self._choice = source, choice
         self.types = {name: dtype for name, dtype in source.types.items() if name not in hidden}
         self.name, self.size, self.inferred = source.name, source.size, source.inferred
+        self.held = source.held
         self.library, self.floats_for_missing = source.library, source.floats_for_missing
 
     def partitions(self) -> Sequence[Partition]:

@@ -12,11 +12,11 @@ import narwhals as nw
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.sources.base import Partition, Source, TableError, listed
+from snugdp.tables.sources.spark_plan import SKIPPING, check_plan
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
 
-_SKIPPING = ("ignoreCorruptFiles", "ignoreMissingFiles")
 _VARIABLE, _DEFAULT = "PYSPARK_PYTHON", "python3"  # where Spark looks for the interpreter of its workers
 _ready: set[str] = set()  # Spark applications whose workers were asked
 
@@ -45,7 +45,7 @@ class SparkSource(Source):
             raise TableError("the Spark table cannot be planned: look at its schema")
         kinds = dict(table.dtypes)
         odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
-        self.table = table
+        self.table, self._is_checked = table, False
         self.types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
 
     def partitions(self) -> Sequence[Partition]:
@@ -53,48 +53,19 @@ class SparkSource(Source):
         raise TableError("a Spark table is read by the Spark engine: use measure(table, pass)")
 
     def check(self, work: Pass[Any]) -> None:
-        """As for every source; and the cluster must skip no file, and its workers must have this library."""
+        """As for every source; rows must stay the same, no file be skipped, and workers must have this library."""
         super().check(work)
         session = self.table.sparkSession
-        for setting in (f"{prefix}.{option}" for prefix in ("spark.sql.files", "spark.files") for option in _SKIPPING):
+        for setting in (f"{prefix}.{option}" for prefix in ("spark.sql.files", "spark.files") for option in SKIPPING):
             if session.conf.get(setting, "false") != "false":
                 raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
-        worked, options = attempt(lambda: list(_options(self.table._jdf.queryExecution().analyzed())))
-        if not worked or options is None:
-            raise TableError("the plan of the Spark table cannot be inspected: rows could be lost silently")
-        for option in _SKIPPING:
-            if any(name.lower() == option.lower() and value.lower() != "false" for name, value in options):
-                raise TableError(f"the Spark table is read with {option}: rows could be lost silently. Leave it out")
+        if not self._is_checked:
+            check_plan(self.table)
+            self._is_checked = True
         application = session.sparkContext.applicationId
         if application not in _ready:
             _ask_workers(session)
             _ready.add(application)
-
-
-def _options(plan: Any) -> Iterator[tuple[str, str]]:
-    """With which options the files of a plan are read, wherever in the plan they are; they overrule the session's."""
-    kind = _class(plan)
-    if kind == "LogicalRelation" and _class(plan.relation()) == "HadoopFsRelation":
-        yield from _pairs(plan.relation().options())
-    elif kind == "DataSourceV2Relation":
-        yield from ((str(name), str(value)) for name, value in plan.options().asCaseSensitiveMap().items())
-    elif kind == "HiveTableRelation":
-        yield from _pairs(plan.tableMeta().storage().properties())
-    for below in (plan.children(), plan.subqueries()):
-        for place in range(below.size()):
-            yield from _options(below.apply(place))
-
-
-def _class(thing: Any) -> str:
-    return str(thing.getClass().getName()).rpartition(".")[2]
-
-
-def _pairs(options: Any) -> Iterator[tuple[str, str]]:
-    """The entries of a Scala map."""
-    entries = options.iterator()
-    while entries.hasNext():
-        entry = entries.next()
-        yield str(entry._1()), str(entry._2())
 
 
 @contextmanager

@@ -135,7 +135,9 @@ class TextFormat:
         record = self._first_record(path)
         if not record:
             raise TableError(f"{path} is empty: its first line must name the columns")
-        if re.search(rb"\r(?![\n\0])", record):  # in UTF-16 a zero follows
+        if record.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in record:
+            raise TableError(f"{path} is not in UTF-8, perhaps in UTF-16: write it again with encoding='utf-8'")
+        if re.search(rb"\r(?!\n)", record):
             raise TableError(f"the first line of {path} has a carriage return inside: end lines with LF or CRLF")
         text = _text(record if self.options.multiline else _normal(record)).removesuffix("\n").removesuffix("\r")
         names = _row(text, _cell(self.options.separator), None)

@@ -91,8 +91,17 @@ class FilePartition(Partition):
         """Names and declared types."""
         if not os.access(self.path, os.R_OK):
             raise TableError(f"{self.path} must not be read: check its permissions")
-        cut_off = f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
-        return _asked(lambda: self.format.types(self.path), lambda: cut_off)
+        return _asked(lambda: self.format.types(self.path), self._unread)
+
+    def _unread(self) -> str:
+        """Why there are no types: a footer that pyarrow can read has a type that polars cannot, or there is none."""
+        worked, odd = attempt(lambda: _odd_columns(self.path))
+        if worked and odd:
+            return (
+                f"{self.path} has columns of decimals with more than 38 digits (decimal256), which cannot be read: "
+                f"{listed(odd)}. Write them again as float64, or as decimals of at most 38 digits"
+            )
+        return f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
 
     def verify(self) -> None:
         """An error if the content of the file is not what its format declares to be."""
@@ -108,6 +117,19 @@ class FilePartition(Partition):
     def _explain(self) -> str:
         damaged = f"{self.path} is damaged, or its content does not fit its type: write it again"
         return self.stamp.difference() or damaged
+
+
+def _odd_columns(path: Path) -> list[str]:
+    """The columns of a Parquet or Arrow file whose declared types polars does not have."""
+    import pyarrow as pa
+
+    if _format(path) is _PARQUET:
+        from pyarrow.parquet import read_schema
+
+        fields = read_schema(path)
+    else:
+        fields = pa.ipc.open_file(path).schema
+    return [each.name for each in fields if "decimal256" in str(each.type)]
 
 
 def _asked(read: Callable[[], T], explain: Callable[[], str]) -> T:
@@ -182,7 +204,11 @@ class FileSource(Source):
 
     def _offer(self) -> str:
         if self._is_text:  # without a line of names, these would be somebody's row
-            return ". The first line of a CSV file must name the columns; otherwise use Csv(path, names=[...])"
+            return (
+                ". The first line of a CSV file must name the columns; otherwise use Csv(path, names=[...]). Cells are "
+                'taken to be separated by commas, in UTF-8: otherwise use Csv(path, separator=";"), or write the file '
+                "again in UTF-8"
+            )
         return super()._offer()
 
     @property

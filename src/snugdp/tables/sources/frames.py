@@ -17,7 +17,7 @@ class FrameSource(UndividedSource):
     """A table in memory. A pandas column of objects is one, whatever its rows look like."""
 
     name = "the table"
-    inferred = True
+    inferred = held = True
 
     def __init__(self, frame: Frame) -> None:
         names = list(frame.columns)

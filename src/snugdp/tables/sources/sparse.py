@@ -138,7 +138,7 @@ def _once(rows: Any, inside: NDArray[np.bool_]) -> Any:
 class SparseSource(UndividedSource):
     """A sparse matrix in memory, in blocks of rows that share its memory. Made from what ``canonical`` returns."""
 
-    name = "the sparse matrix"
+    name, held = "the sparse matrix", True
 
     def __init__(self, X: Any, y: NDArray[np.float64], names: Sequence[str], target: str) -> None:
         self._X, self._y = X, y

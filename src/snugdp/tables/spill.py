@@ -32,12 +32,16 @@ class Spill(PrivateState):
         """Append rows."""
         packed = b"" if index is None else _packed(nw.from_native(index, eager_only=True))
         body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
+        return SpilledRows(self, self.append(body), len(body), frame.implementation.is_polars())
+
+    def append(self, body: bytes) -> int:
+        """Write bytes behind all others; returned is where they begin."""
         with self._lock:
             start = self._end
             self._file.seek(start)
             self._file.write(body)
             self._end += len(body)
-        return SpilledRows(self, start, len(body), frame.implementation.is_polars())
+        return start
 
     def read(self, start: int, size: int) -> bytes:
         """Some bytes; an error if they are not there."""

@@ -1,0 +1,184 @@
+"""Rows as the row map leaves them, for a fit that reads them often: in memory, and beyond that in a nameless file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.secrecy.private_state import PrivateState
+from snugdp.secrecy.secret import PrivateComputationError
+from snugdp.secrecy.silence import attempt
+from snugdp.tables.engines import PASS_FAILED
+from snugdp.tables.passes.base import M, MappedRows, RowPass
+from snugdp.tables.passes.weighted import WeightedPass, by_weight
+from snugdp.tables.rowmap import Floats
+from snugdp.tables.schema.schema import Layout
+from snugdp.tables.spill import Spill
+
+Kept: TypeAlias = tuple[NDArray[Any], NDArray[Any], int]  # rows, their targets, and the weight that they all have
+
+MAX_BYTES = 500 * 2**20  # bytes
+_SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FiledBlock(PrivateState):
+    """A block of rows in a file. Private."""
+
+    spill: Spill
+    start: int
+    shape: tuple[int, int]
+    dtype: type
+    weight: int
+
+    @classmethod
+    def written(cls, spill: Spill, block: Kept) -> FiledBlock:
+        """A block as it is appended to a file: its rows, then their targets."""
+        V, w, weight = block
+        return cls(spill, spill.append(V.tobytes() + w.tobytes()), (len(V), V.shape[1]), V.dtype.type, weight)
+
+    def read(self) -> Kept:
+        """The block again."""
+        rows, entries = self.shape
+        size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
+        numbers: NDArray[Any] = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
+        return numbers[: rows * entries].reshape(rows, entries), numbers[rows * entries :], self.weight
+
+
+class Images(PrivateState):
+    """Blocks of rows, in memory while there is room and then in a file; all of them if ``complete``. Private.
+
+    ``count``: of all rows that the layout does not leave out.
+    """
+
+    __slots__ = ("_spill", "blocks", "complete", "count", "size")
+
+    def __init__(self) -> None:
+        self.blocks: list[Kept | FiledBlock] = []
+        self.count, self.size, self.complete = 0, 0, True
+        self._spill: Spill | None = None
+
+    def keep(self, block: Kept, share: int) -> None:
+        """Keep a block: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept."""
+        V, w, _ = block
+        if self.size + V.nbytes + w.nbytes <= share:
+            self.blocks.append(block)
+            self.size += V.nbytes + w.nbytes
+            return
+        self.complete, filed = attempt(lambda: self._filed(block))
+        if filed is not None:
+            self.blocks.append(filed)
+
+    def _filed(self, block: Kept) -> FiledBlock:
+        if self._spill is None:
+            self._spill = Spill()
+        return FiledBlock.written(self._spill, block)
+
+    def sample(self, rows: int) -> tuple[Floats, Floats, Floats]:
+        """About so many rows, from everywhere among those that were kept, with their targets and weights."""
+        kept = sum(block.shape[0] if isinstance(block, FiledBlock) else len(block[1]) for block in self.blocks)
+        stride = max(1, kept // rows)
+        parts = [
+            (V[::stride], w[::stride], np.full(len(w[::stride]), a)) for V, w, a in (read(each) for each in self.blocks)
+        ]
+        V, w, a = (np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True))
+        return V, w, a
+
+
+def read(block: Kept | FiledBlock) -> Kept:
+    """A block, wherever it is."""
+    return block.read() if isinstance(block, FiledBlock) else block
+
+
+@dataclass(frozen=True)
+class ImagePass(MappedRows):
+    """Keeps all rows: in each of the parts that are folded side by side, ``share`` bytes in memory and more in a file.
+
+    For tables of this process: the state does not travel.
+    """
+
+    schema: Layout
+    bits: int | None = None
+    weights: str | None = None
+    share: int = MAX_BYTES
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the schema, and the weights."""
+        return super().columns if self.weights is None else (*super().columns, self.weights)
+
+    @property
+    def _type(self) -> type:
+        limits = self.row_map.limits
+        return np.float32 if limits.largest_product < _SINGLE else np.float64
+
+    def empty(self) -> Images:
+        """Nothing kept yet."""
+        return Images()
+
+    def fold(self, state: Images, frame: nw.DataFrame[Any]) -> Images:
+        """Keep the rows of a frame."""
+        for weight, part in [(1, frame)] if self.weights is None else by_weight(frame, self.weights):
+            for X, y in self.schema.blocks(part):
+                state.count += len(X)
+                for V, w in self.row_map.blocks(X, y) if state.complete else ():
+                    state.keep((V.astype(self._type), w.astype(self._type), weight), self.share)
+        return state
+
+    def merge(self, one: Images, other: Images) -> Images:
+        """Those of both."""
+        one.count += other.count
+        one.size += other.size
+        one.blocks += other.blocks
+        one.complete = one.complete and other.complete
+        return one
+
+    def pack(self, state: Images) -> NoReturn:
+        """Refused."""
+        raise TypeError("rows that were kept stay in their process")
+
+    def unpack(self, packed: bytes) -> NoReturn:
+        """Refused."""
+        raise TypeError("rows that were kept stay in their process")
+
+
+def run(images: Images, work: RowPass[M] | WeightedPass[M], threads: int) -> M:
+    """The state of a pass over all kept rows. What goes wrong is not told."""
+    turn = iter(images.blocks)
+
+    def part(_: int) -> M:
+        state = work.empty()
+        for V, w, weight in _each(turn):
+            row = V.astype(np.float64), w.astype(np.float64)
+            if isinstance(work, WeightedPass):
+                work.add(state, *row, weight)
+            else:
+                work.add(state, *row)
+        return state
+
+    def together() -> M:
+        number = min(threads, len(images.blocks))
+        if number < 2:
+            return part(0)
+        total = work.empty()
+        with ThreadPoolExecutor(number) as pool:
+            for state in pool.map(part, range(number)):
+                total = work.merge(total, state)
+        return total
+
+    worked, total = attempt(together)
+    if not worked or total is None:
+        raise PrivateComputationError(PASS_FAILED)
+    return total
+
+
+def _each(turn: Iterator[Kept | FiledBlock]) -> Iterator[Kept]:
+    """The next block that no other thread has: the iterator of a list gives each of its items once."""
+    while (block := next(turn, None)) is not None:
+        yield read(block)

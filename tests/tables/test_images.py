@@ -1,0 +1,113 @@
+"""Rows that are kept for many readings, in memory and in files: the same sums to the last bit, and no file is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from snugdp import LinearRegression, LogisticRegression, Simulation
+from snugdp.tables import images, rows
+from snugdp.tables.images import FiledBlock, ImagePass, Images
+from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.rows import Rows
+from snugdp.tables.schema.schema import Category, Number, Schema
+from snugdp.tables.spill import Spill
+
+SCHEMA = Schema({"x": Number(-3, 3), "z": Number(-3, 3), "y": Number(-3, 3)}, target="y")
+
+
+def people(number: int = 9_000) -> pl.DataFrame:
+    x, z, y = np.random.default_rng(2).normal(size=(3, number))
+    return pl.DataFrame({"x": x, "z": z, "y": y})
+
+
+@pytest.fixture(params=[0, 40_000, 10**9])
+def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Bytes in memory: none, some and all."""
+    monkeypatch.setattr(rows, "MAX_BYTES", request.param)
+    return int(request.param)
+
+
+def test_the_same_sums_wherever_rows_are_kept(share: int, tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "people.parquet")
+    table, work = Rows(tmp_path / "people.parquet", SCHEMA), GramPass(SCHEMA)
+    read = work.pack(table.state(work))
+    kept = table.images()
+    assert kept is not None
+    assert kept.complete
+    assert kept.count == 9_000
+    assert any(isinstance(block, FiledBlock) for block in kept.blocks) == (share < 10**9)
+    (tmp_path / "people.parquet").unlink()  # it is not read again
+    assert work.pack(table.state(work)) == read
+    V, w, weights = kept.sample(500)
+    assert len(V) == len(w) == len(weights)
+    assert 400 <= len(V) <= 1_100
+
+
+def test_the_same_fit_wherever_rows_are_kept(share: int, tmp_path: Path) -> None:
+    del share
+    table = people(3_000).with_columns(pl.when(pl.col("y") > 0).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("y"))
+    table.write_parquet(tmp_path / "people.parquet")
+    schema = Schema({"x": Number(-3, 3), "z": Number(-3, 3), "y": Category(["no", "yes"])}, target="y")
+    fit = LogisticRegression(schema=schema, noise=Simulation(1)).fit(tmp_path / "people.parquet")
+    assert fit.coef_.tolist() == _expected(tmp_path / "people.parquet", schema)
+
+
+def _expected(path: Path, schema: Schema) -> Any:
+    return LogisticRegression(schema=schema, noise=Simulation(1)).fit(pl.read_parquet(path)).coef_.tolist()
+
+
+def test_a_full_disk_makes_the_table_be_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "no space left")
+
+    people().write_parquet(tmp_path / "people.parquet")
+    monkeypatch.setattr(rows, "MAX_BYTES", 40_000)
+    monkeypatch.setattr(Spill, "append", full)
+    table, work = Rows(tmp_path / "people.parquet", SCHEMA), GramPass(SCHEMA)
+    read, kept = work.pack(table.state(work)), table.images()
+    assert kept is not None
+    assert not kept.complete
+    assert work.pack(table.state(work)) == read
+
+
+def test_nobody_can_open_the_file_and_it_goes_with_its_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It has no name from the start: an interrupt, a crash or a kill leaves nothing behind."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    state = Images()
+    state.keep((np.ones((3, 2), dtype=np.float32), np.zeros(3, dtype=np.float32), 1), 0)
+    assert not list(tmp_path.iterdir())
+    held = state.blocks[0]
+    assert isinstance(held, FiledBlock)
+    V, w, weight = held.read()
+    assert (V.tolist(), w.tolist(), weight) == ([[1.0, 1.0]] * 3, [0.0] * 3, 1)
+    number = held.spill._file.fileno()
+    assert os.fstat(number).st_nlink == 0
+    assert os.fstat(number).st_mode & 0o077 == 0
+    del state, held, V, w
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+
+
+def test_rows_stay_in_their_process() -> None:
+    work = ImagePass(SCHEMA)
+    with pytest.raises(TypeError, match="stay in their process"):
+        work.pack(work.empty())
+    with pytest.raises(TypeError, match="stay in their process"):
+        work.unpack(b"")
+    assert repr(work.empty()) == "<private images>"
+
+
+def test_a_linear_fit_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    table = people(2_000)
+    table.write_parquet(tmp_path / "people.parquet")
+    here = LinearRegression(schema=SCHEMA, noise=Simulation(4)).fit(table).coef_
+    monkeypatch.setattr(rows, "MAX_BYTES", 1_000)
+    there = LinearRegression(schema=SCHEMA, noise=Simulation(4)).fit(tmp_path / "people.parquet").coef_
+    assert np.array_equal(here, there)
+    assert images.MAX_BYTES == 500 * 2**20
