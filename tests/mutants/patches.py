@@ -53,6 +53,7 @@ TOPICS = (
     "parts",
     "memory",
     "person_caps",
+    "one_table",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 
