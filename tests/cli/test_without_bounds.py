@@ -161,7 +161,7 @@ def test_a_selection_needs_bounds() -> None:
     ("words", "says"),
     [
         (("linear",), "give --target"),
-        (("linear", "--target", "amount", "--classes", "a,b"), "logistic and sparse"),
+        (("linear", "--target", "amount", "--classes", "a,b"), "logistic, additive and sparse"),
         (("linear", "--target", "amount", "--y-max", "3"), "for poisson"),
         (("sparse", "--target", "city", "--classes", "Oslo,Rome"), "no and yes"),
         (("linear", "--target", "nobody"), 'no column "nobody"'),

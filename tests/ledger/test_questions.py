@@ -28,6 +28,8 @@ import snugdp
 from snugdp import (
     GLM,
     PCA,
+    AdditiveClassifier,
+    AdditiveRegressor,
     Budget,
     Cost,
     KeyConflictError,
@@ -172,6 +174,18 @@ CASES: dict[str, Case] = {
             {"loss": SoftHinge(0.5), "classes": [0, 1], "y_bound": None},
         ),
         TARGET,
+    ),
+    "AdditiveRegressor": Case(
+        fit(AdditiveRegressor),
+        {"method": "adassp", "y_bound": 1, "cells": 2},
+        ({"cells": 3}, {"linear": ["a"]}, {"missing": "drop"}, {"y_bound": 2}, {"fit_intercept": False}),
+        TARGET,
+    ),
+    "AdditiveClassifier": Case(
+        fit(AdditiveClassifier),
+        {**QUICK, "classes": [0, 1], "cells": 2},
+        ({"cells": 3}, {"linear": ["b"]}, {"classes": [0, 2]}),
+        CLASS,
     ),
     "SparseLinearRegression": Case(
         fit(SparseLinearRegression),

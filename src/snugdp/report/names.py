@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 PUBLIC = {
+    "target": "what a fit estimates",
+    "cells": "pieces of a curve",
+    "linear": "columns whose effect is a straight line",
     "inference": "standard errors and intervals",
     "blocks": "blocks of rows that vote",
     "beta": "proposal: one row moves the answer by at most",

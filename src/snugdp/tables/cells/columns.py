@@ -57,7 +57,7 @@ def open_column(data: object) -> Rows:
         data = pandas.Series(data)
     series: Any = nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        raise TypeError(f"cannot read a column from {type(data).__name__}; {_instead(data)}")
+        raise TypeError(f"cannot read a column from {type(data).__name__}; {_instead(series)}")
     dtype = declared(series)
     if dtype == nw.Object:
         return cells_of(series)

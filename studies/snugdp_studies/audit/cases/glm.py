@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from snugdp.audit.finding import Case
+from snugdp.estimators.additive.models import AdditiveClassifier
 from snugdp.estimators.glm import GLM
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.estimators.poisson import PoissonRegression
@@ -183,6 +184,7 @@ MAKERS: Mapping[str, Callable[[], Case[tables.Table]]] = {
         ("logistic: classes found", LogisticRegression, TWO, {}),
         ("logistic: three classes found", LogisticRegression, THREE, {}),
         ("logistic: one against the rest, classes found", LogisticRegression, THREE, {"multi_class": "ovr"}),
+        ("additive: classes found", AdditiveClassifier, TWO, {"cells": 2}),
         ("poisson: counts found", PoissonRegression, (0, 1, 2, 4), {}),
     )
 }

@@ -1,12 +1,14 @@
 """Linear regression by every method, through the estimator."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from snugdp.audit.finding import Case
+from snugdp.estimators.additive.models import AdditiveRegressor
 from snugdp.estimators.linear import LinearRegression
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp_studies.audit.cases import tables
@@ -124,15 +126,15 @@ def _with_gaps() -> Case[tuple[Any]]:
     )
 
 
-def _without_bounds(method: str) -> Case[Any]:
+def _without_bounds(method: str, model: type[LinearRegression] = LinearRegression, **given: Any) -> Case[Any]:
     """Bounds that are found and a line on them, as one release. Many parts, none of them at its worst."""
     many = tables.spread_out(400, 2)
     rows = [([1.0, 0.0], 1.0), ([1e300, -1e300], 1e300), ([np.nan, np.inf], 0.5), ([0.5, np.nan], np.nan)]
     few: tables.Table = np.ones((6, 2)), [2.0] * 6
     return fitting(
         f"linear: {method}, bounds found",
-        LinearRegression,
-        {"epsilon": EPSILON, "delta": DELTA, "method": method},
+        model,
+        {"epsilon": EPSILON, "delta": DELTA, "method": method, **given},
         n_features=2,
         group="linear",
         worst=lambda: [(tables.more(few, *rows[0]), few)] + [(tables.more(many, *row), many) for row in rows],
@@ -140,6 +142,11 @@ def _without_bounds(method: str) -> Case[Any]:
         tight=False,
         parts=method not in _ATOMS,
     )
+
+
+def _curves() -> Case[Any]:
+    """Bounds that are found and curves between them, as one release."""
+    return replace(_without_bounds("adassp", AdditiveRegressor, cells=2), name="additive: bounds found")
 
 
 def _without_bounds_of_kinds() -> Case[tuple[Any]]:
@@ -219,5 +226,6 @@ MAKERS: dict[str, Callable[[], Case[Any]]] = {
     "linear: auto, bounds found": partial(_without_bounds, "auto"),
     "linear: adassp, bounds found": partial(_without_bounds, "adassp"),
     "linear: adassp, bounds and levels found": _without_bounds_of_kinds,
+    "additive: bounds found": _curves,
 }
 """Each case by itself: some take seconds to plan."""

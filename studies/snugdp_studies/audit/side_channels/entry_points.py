@@ -152,6 +152,7 @@ OPEN_TARGETS: dict[str, Any] = {
 """The target in the schema of an entry point that finds its classes, its largest count or its bounds by itself."""
 
 ROWLESS: dict[str, str] = {
+    "advise": "forecasts from what is public",
     "load": "reads a file of what was released",
     "save": "writes what was released",
     "check_pipeline": "looks at the types of steps",
