@@ -90,9 +90,12 @@ def test_what_is_shown_is_the_curve() -> None:
 
 def test_deviations_are_those_of_the_values_at_the_knots() -> None:
     schema = Schema({"age": Spline(0, 1, cells=3), "y": Number(0, 2)}, target="y")
-    noise = np.random.default_rng(1).normal(scale=0.5, size=(40_000, 5))
-    seen = np.array([schema.coefficients(one).values for one in noise]).std(axis=0)
-    np.testing.assert_allclose(deviations(schema, 0.5, reference=False), seen, rtol=0.03)
+    start = schema.coefficients(np.zeros(5)).values
+    moves = np.array([schema.coefficients(one).values - start for one in np.eye(5)])
+    theta = np.random.default_rng(1).normal(size=5)
+    np.testing.assert_allclose(schema.coefficients(theta).values, start + theta @ moves, rtol=1e-12)
+    exact = 0.5 * np.linalg.norm(moves, axis=0)
+    np.testing.assert_allclose(deviations(schema, 0.5, reference=False), exact, rtol=1e-12)
 
 
 def test_knots_are_compared_with_the_first() -> None:
