@@ -7,13 +7,15 @@ import tempfile
 import weakref
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
-import polars as pl
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.sources.base import Frame
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SIZE = 8  # bytes of the size of an index
 
@@ -66,7 +68,7 @@ class SpilledRows(PrivateState):
         """The rows and their index again."""
         body = memoryview(self.spill.read(self.start, self.size))
         end = _SIZE + int.from_bytes(body[:_SIZE], "little")
-        index = None if end == _SIZE else pl.read_ipc_stream(io.BytesIO(body[_SIZE:end]))
+        index = None if end == _SIZE else _unpacked(body[_SIZE:end], polars=True)
         return nw.from_native(_unpacked(body[end:], self.polars), eager_only=True), index
 
 
@@ -91,6 +93,8 @@ def _packed(frame: Frame) -> bytes:
 
 def _unpacked(body: memoryview, polars: bool) -> Any:
     if polars:
+        import polars as pl
+
         return pl.read_ipc_stream(io.BytesIO(body))
     import pyarrow as pa
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from statistics import mean
 from typing import Any, TypeAlias
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from snugdp import AdditiveRegressor, LinearRegression, Simulation
 from snugdp_studies.bench.bounds import tables
-from snugdp_studies.bench.contest.run import importable
 
 Floats: TypeAlias = NDArray[np.float64]
 Table: TypeAlias = tuple[Floats, Floats]
@@ -70,7 +70,7 @@ def names(data: str) -> list[str]:
 
 def contenders() -> list[str]:
     """Those that can run here."""
-    return ["line", "curves", *([PEER] if importable("interpret") else [])]
+    return ["line", "curves", *([PEER] if find_spec("interpret") else [])]
 
 
 @dataclass(frozen=True)

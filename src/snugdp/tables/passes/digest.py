@@ -7,29 +7,30 @@ every other pass. Proof: ``digest.proof.md``; the line numbers in the comments a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.passes.base import SummingPass, Sums
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _BLOCK = 1 << 14  # rows that stay in a cache
 _MODULUS = 1 << 64
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 _MISSING = np.uint64(0xA5A3B1C977E20F4D)
-_WORDS = (pl.Float64, pl.Int64, pl.UInt64)
-_WHOLE = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
 @dataclass(frozen=True)
 class DigestPass(SummingPass[Sums]):
     """The number of rows and two sums of the hashes of their cells in these columns; in all columns if there are none.
 
+    >>> import polars as pl
     >>> work = DigestPass(("x",))
     >>> frames = [nw.from_native(pl.DataFrame({"x": cells}), eager_only=True) for cells in ([1.0, 2.0], [2.0, 1.0])]
     >>> one, other = (work.sums(work.fold(work.empty(), frame)) for frame in frames)
@@ -71,19 +72,33 @@ def _of_column(cells: nw.Series[Any]) -> NDArray[np.uint64]:
     worked, found = attempt(lambda: words(cells.to_polars()))
     if worked and found is not None:
         return found
+    import polars as pl
+
     return words(pl.Series([repr(cell) for cell in cells.to_list()], dtype=pl.String))  # a type unknown to polars
 
 
 def words(cells: pl.Series) -> NDArray[np.uint64]:
     """One word of 64 bits for each cell: its bits where they are no more, a hash otherwise."""
+    import polars as pl  # for those whose rows are not in our hands
+
     dtype = cells.dtype
+    whole = (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
     if isinstance(dtype, pl.Categorical | pl.Enum):  # codes may differ from batch to batch
         cells = cells.cast(pl.String)
     elif dtype.is_float():
         cells = cells.cast(pl.Float64)
-    elif dtype.is_temporal() or dtype in _WHOLE:
+    elif dtype.is_temporal() or dtype in (
+        pl.Boolean,
+        pl.Int8,
+        pl.Int16,
+        pl.Int32,
+        pl.Int64,
+        pl.UInt8,
+        pl.UInt16,
+        pl.UInt32,
+    ):
         cells = cells.to_physical().cast(pl.Int64)
     missing = cells.is_null().to_numpy() if cells.null_count() else None
-    bits = cells.fill_null(0) if cells.dtype in _WORDS else cells.hash(0)
+    bits = cells.fill_null(0) if cells.dtype in (pl.Float64, pl.Int64, pl.UInt64) else cells.hash(0)
     found: NDArray[np.uint64] = bits.to_numpy().view(np.uint64)
     return found if missing is None else np.where(missing, _MISSING, found)  # 1
