@@ -28,4 +28,4 @@ def test_the_command() -> None:
     assert said.exit_code == 0
     assert "lines" in said.stdout
     assert ("left out" in said.stdout) == (PEER not in contenders())
-    assert CliRunner().invoke(app, ["additive", "--datasets", "nothing"]).exit_code == 2
+    assert CliRunner().invoke(app, ["additive", "--datasets", "nothing"]).exit_code == 1

@@ -87,16 +87,7 @@ def words(cells: pl.Series) -> NDArray[np.uint64]:
         cells = cells.cast(pl.String)
     elif dtype.is_float():
         cells = cells.cast(pl.Float64)
-    elif dtype.is_temporal() or dtype in (
-        pl.Boolean,
-        pl.Int8,
-        pl.Int16,
-        pl.Int32,
-        pl.Int64,
-        pl.UInt8,
-        pl.UInt16,
-        pl.UInt32,
-    ):
+    elif dtype.is_temporal() or dtype in whole:
         cells = cells.to_physical().cast(pl.Int64)
     missing = cells.is_null().to_numpy() if cells.null_count() else None
     bits = cells.fill_null(0) if cells.dtype in (pl.Float64, pl.Int64, pl.UInt64) else cells.hash(0)
