@@ -49,6 +49,7 @@ def test_a_server_for_the_time_of_a_command() -> None:
     assert not folder(url).exists()
 
 
+@pytest.mark.slow
 @needs_server
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_after_a_signal(number: signal.Signals) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import getpass
 import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Receipt, Unit
@@ -22,12 +22,12 @@ from snugdp.ledger.entries import LAST, Entry, Overview, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.handle import Handle, New, OpenLedger
 from snugdp.ledger.history import records
-from snugdp.ledger.history.state import Adoption, Charge, State
+from snugdp.ledger.history.state import Adoption, Charge, State, Void
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Announced, Costly
 from snugdp.ledger.stores.store import Store, Transaction, store_at
 from snugdp.ledger.view import View
-from snugdp.numerics.rationals import Real
+from snugdp.numerics.rationals import Real, rational
 
 
 class Ledger(OpenLedger):
@@ -168,22 +168,76 @@ class Ledger(OpenLedger):
         the disk of a is to be replaced
         >>> folder.cleanup()
         """
+        lost = lost_epsilon, lost_delta
+        return cls._mended(
+            where, Handle.adopt, reason=reason, by=by, lost=lost, anchor=anchor, network_file_system=network_file_system
+        )
+
+    @classmethod
+    def void(
+        cls,
+        where: str | os.PathLike[str],
+        *,
+        reason: str,
+        by: str | None = None,
+        lost_epsilon: Real | None = None,
+        lost_delta: Real = 0,
+        anchor: str | os.PathLike[str] | None = None,
+    ) -> Ledger:
+        """Open a ledger that is stopped by records which mean nothing, and write into it that they count for nothing.
+
+        Only what this version refuses as a record can become void, and only at the end of a history that is otherwise
+        whole: nothing was ever released for it (``book.proof.md``, Lemma 5). In PostgreSQL only the owner of the tables
+        may. Where there is nothing to void, a ValueError says so.
+
+        Parameters
+        ----------
+        where : str or path
+            The path or URL of the ledger.
+        reason : str
+            Why, for the record.
+        by : str, optional
+            Who, for the record; by default the user's name and the machine's.
+        lost_epsilon, lost_delta : Real, optional
+            What may have been spent by them. It must be said if a newer version of snugdp may have written them.
+        anchor : str or path, optional
+            Where its newest head is remembered.
+        """
+        lost = lost_epsilon, lost_delta
+        return cls._mended(where, Handle.void, reason=reason, by=by, lost=lost, anchor=anchor)
+
+    @classmethod
+    def _mended(
+        cls,
+        where: str | os.PathLike[str],
+        mend: Callable[[Handle, str, str, Callable[[State], Charge | None]], None],
+        *,
+        reason: str,
+        by: str | None,
+        lost: tuple[Real | None, Real],
+        anchor: str | os.PathLike[str] | None,
+        network_file_system: bool = False,
+    ) -> Ledger:
+        """A ledger that is opened after it was adopted, or after records in it were made void."""
         if not isinstance(reason, str) or not reason.strip():
-            raise ValueError("say why this copy is adopted: reason is kept in its history")
+            raise ValueError("say why: the reason is kept in the history of the ledger")
         given = None if anchor is None else os.path.abspath(os.fspath(anchor))
         store = store_at(where, None, given)
         ledger = cls(store, given, network_file_system)
+        epsilon, delta = lost
+        if epsilon is None and rational(delta, "lost_delta") != 0:
+            raise ValueError("lost_delta needs lost_epsilon beside it (--lost-epsilon), which may be 0")
 
-        def lost(state: State) -> Charge | None:
-            if lost_epsilon is None:
+        def charge(state: State) -> Charge | None:
+            if epsilon is None:
                 return None
-            cost = Cost(epsilon=lost_epsilon, delta=lost_delta, neighbours=state.born.neighbours)
+            cost = Cost(epsilon=epsilon, delta=delta, neighbours=state.born.neighbours)
             return requests.charge(cost, "what was spent on records that are lost", None, "")
 
         try:
             with store.creating():
                 store.connect()
-                ledger._handle.adopt(_user() if by is None else by, reason, lost)
+                mend(ledger._handle, _user() if by is None else by, reason, charge)
             ledger._load(requests.genesis(None, None, None, True), ())
         except BaseException:
             ledger.close()
@@ -208,6 +262,11 @@ class Ledger(OpenLedger):
     def adoptions(self) -> tuple[Adoption, ...]:
         """Who has made a copy the ledger, when and why."""
         return self._handle.look(lambda state, _: tuple(state.adoptions))
+
+    @property
+    def voids(self) -> tuple[Void, ...]:
+        """Who has said of which records that they count for nothing, when and why."""
+        return self._handle.look(lambda state, _: tuple(state.voids))
 
     dataset = OpenLedger.label
 
@@ -398,8 +457,8 @@ class Ledger(OpenLedger):
         def read_again(state: State, rows: Transaction) -> Verification:
             again = State(whole=True)
             self._handle.store.check()
-            for row in rows.rows(-1):
-                again.read(row)
+            again.read_all(rows.rows(-1))
+            again.require_legal(self.address)
             if (again.seq, again.head, again.total) != (state.seq, state.head, state.total):
                 raise TamperedLedgerError("the history is not the one that was opened: it was rewritten")
             for sequence, seen in marks:

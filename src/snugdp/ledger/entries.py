@@ -17,7 +17,7 @@ from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Record, Row
-from snugdp.ledger.history.state import Adoption, State, adoption_to_json, charge_in
+from snugdp.ledger.history.state import Adoption, State, Void, adoption_to_json, charge_in, void_to_json
 from snugdp.ledger.stores.store import Transaction
 from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import written_up
@@ -104,7 +104,7 @@ def entries_of(state: State, rows: Transaction, last: int | None = None) -> list
 def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     entries: dict[int, Entry] = {}
     prev = "" if not start else None
-    for record in _chained(rows, start, prev):
+    for record in _chained(rows, start, prev, state.voided):
         if record.kind in ("charge", "reserve"):
             entries[record.seq] = _entry(record, state)
         elif record.kind == "outcome" and record.fields["of"] in entries:
@@ -116,8 +116,13 @@ def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     return list(entries.values())
 
 
-def _chained(rows: Transaction, start: int, prev: str | None) -> Iterator[Record]:
+def _chained(
+    rows: Transaction, start: int, prev: str | None, voided: Mapping[int, tuple[str, str]]
+) -> Iterator[Record]:
     for seq, row in enumerate(rows.rows(start - 1), start):
+        if seq in voided:
+            prev = records.hash_after(row, prev, seq, voided)
+            continue
         record = records.read(row, prev, seq)
         prev = record.hash
         yield record
@@ -137,7 +142,7 @@ class Overview:
 
     ``epsilon`` and ``delta`` are all that was spent, as one pair that is never rounded down; where costs are composed
     tightly, the epsilon at the delta of the budget. ``entries``: the last ones; ``count``: of all.
-    ``adoptions``: by whom and why a copy was made the ledger.
+    ``adoptions``: by whom and why a copy was made the ledger; ``voids``: which records count for nothing.
     """
 
     address: str
@@ -153,6 +158,7 @@ class Overview:
     count: int
     entries: tuple[Entry, ...]
     adoptions: tuple[Adoption, ...] = ()
+    voids: tuple[Void, ...] = ()
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -165,6 +171,7 @@ class Overview:
             ("spent", f"{self.spent_words}, {releases}" if self.count else "nothing yet"),
             ("left", str(self.left)),
             *(("adopted", one.words) for one in self.adoptions),
+            *(("void", one.words) for one in self.voids),
         ]
 
     @property
@@ -221,6 +228,7 @@ class Overview:
             | {"exact": self.left.as_dict()},
             "count": self.count,
             "adoptions": [adoption_to_json(one) for one in self.adoptions],
+            "voids": [void_to_json(one) for one in self.voids],
             "entries": [_as_dict(entry) for entry in self.entries],
         }
 
@@ -246,7 +254,7 @@ def overview(state: State, rows: Transaction, address: str, last: int | None) ->
     return Overview(
         address, born.dataset, born.unit, born.neighbours, born.composition, born.budget, spent, state.remaining,
         epsilon, delta, state.count, tuple(entries_of(state, rows, last)) if state.count else (),
-        tuple(state.adoptions),
+        tuple(state.adoptions), tuple(state.voids),
     )  # fmt: skip
 
 

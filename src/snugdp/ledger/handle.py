@@ -29,7 +29,7 @@ from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteEr
 from snugdp.ledger.history import records
 from snugdp.ledger.history.archive import History
 from snugdp.ledger.history.records import Row
-from snugdp.ledger.history.state import EVERY, Charge, CheckpointDueError, Judged, State
+from snugdp.ledger.history.state import EVERY, Charge, CheckpointDueError, Judged, State, VoidedStartError
 from snugdp.ledger.shared import NeverCopied
 from snugdp.ledger.stores.store import Store, Transaction
 
@@ -118,6 +118,64 @@ class Handle:
                 anchor.reset(mark)
             user.remember(self.store.place())
 
+    def void(self, by: str, reason: str, lost: Callable[[State], Charge | None]) -> None:
+        """Say that the rows at the end of the history that are no legal records count for nothing.
+
+        ``lost``: the charge for what may have been released by them, if a later version may have written them.
+        """
+        self._require_this_process()
+        anchors: list[OpenAnchor] = []
+        with self._lock, self._alone():
+            self.store.upgrade()
+            try:
+                with self.store.transaction() as rows:
+                    self._catch_up(rows, from_first=True, voiding=True)
+                    charge = self._voidable(lost(self.state))
+                    self._check_anchors(anchors)
+                    self._hold(anchors)
+                    self._torn = True  # what is written here is folded in before it is durable: it is read again
+                    self._write(rows, lambda: self._voided(by, reason))
+                    if charge is not None:
+                        self._write(rows, lambda: self.state.charged(charge, records.stamp()))
+                self._advance(anchors, "The records are void")
+            finally:
+                for anchor in anchors:
+                    anchor.close()
+
+    def _voidable(self, charge: Charge | None) -> Charge | None:
+        """Raises if there is nothing to void, or if somebody may have charged by it and nobody says how much."""
+        illegal, where = self.state.illegal, self.store.address
+        if not illegal:
+            raise ValueError(f"there is nothing to void: every record of {where} is legal")
+        newer = [one.row.seq for one in illegal if records.may_be_newer(one.row)]
+        lost = [one.row.seq for one in illegal if records.lacks_its_output(one.row)]
+        after = [one.row.seq for one in illegal[1:] if records.is_readable(one.row)]
+        if charge is None and (newer or lost or after):
+            if newer:
+                doubt = (
+                    f"record {newer[0]} of {where} may be of a newer version of snugdp, to which it is a charge: "
+                    "upgrade, and open the ledger"
+                )
+            elif lost:
+                doubt = (
+                    f"record {lost[0]} of {where} is an outcome whose output was changed or lost: restore it from the "
+                    "newest backup. Once it is void its release may be drawn again, so the first one has to be paid for"
+                )
+            else:
+                doubt = (
+                    f"record {after[0]} of {where} has a legal form: somebody may have gone on from what is none here"
+                )
+            raise ValueError(
+                f"{doubt}. If not, say what may have been spent (lost_epsilon=, lost_delta=, or --lost-epsilon, "
+                "--lost-delta; 0 if you know that all was written by hand). What nobody knows is the whole budget"
+            )
+        return None if charge is None or charge.cost == Cost(neighbours=charge.cost.neighbours) else charge
+
+    def _voided(self, by: str, reason: str) -> Judged:
+        run = [[one.row.seq, one.row.hash] for one in self.state.illegal]
+        fields = {"by": by, "reason": reason, "before": self.state.head, "records": run}
+        return self.state.draft("void", fields, records.stamp())
+
     def _adoption(self, by: str, reason: str, mended: bool, charge: Charge | None, rows: Transaction) -> None:
         """Write it down, and then what was lost as a charge. Raises if there is nothing to adopt."""
         state, store = self.state, self.store
@@ -173,11 +231,11 @@ class Handle:
         finally:
             self._busy = False
 
-    def _catch_up(self, rows: Transaction, from_first: bool = False) -> None:
+    def _catch_up(self, rows: Transaction, from_first: bool = False, voiding: bool = False) -> None:
         """Check what others have written since, and that the newest record that was seen is still there."""
         current, self._current = self._current, False
         if current and rows.unchanged and not from_first:
-            self._archive_of(self.state).within(rows, self.state.checkpoint)
+            self._archive_of(self.state).within(rows, self.state.checkpoint, self.state.voided)
             return
         if from_first:
             self.state, self._archive = State(), None
@@ -190,9 +248,19 @@ class Handle:
             if last is None or (last.seq, last.hash) != (state.seq, state.head) or _changed(last):
                 raise self._rewritten()
         self._torn = True
-        for row in news:
-            state.read(row)
-        self._archive_of(state).within(rows, state.checkpoint)
+        try:
+            state.read_all(news)
+        except VoidedStartError:
+            self._catch_up(rows, from_first=True, voiding=voiding)
+            return
+        if not voiding:
+            state.require_legal(self.store.address)
+        if state.voids and not self.store.guards_voids:
+            raise TamperedLedgerError(
+                f"records of {self.store.address} are void, but its tables are of an earlier form, in which any member "
+                f'can write that: let their owner run snugdp ledger adopt {self.store.address} --reason "..."'
+            )
+        self._archive_of(state).within(rows, state.checkpoint, state.voided)
         seen, head = self._seen
         if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
             raise self._rewritten()
@@ -211,7 +279,7 @@ class Handle:
             row = rows.row(seq)
             if row is None:
                 break
-            if records.is_checkpoint(row):
+            with contextlib.suppress(TamperedLedgerError):  # what only looks like a checkpoint may be void
                 self.state = State.resumed(genesis, row)
                 break
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -211,20 +211,49 @@ def adopt(
 
 
 @app.command()
+def void(
+    where: Where,
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the record.", show_default=False)],
+    lost_epsilon: Annotated[
+        str | None,
+        typer.Option(help="The epsilon that they may have spent, if a newer version may have written them."),
+    ] = None,
+    lost_delta: Annotated[str, typer.Option(help="The delta that they may have spent.")] = "0",
+    anchor: Anchor = None,
+) -> None:
+    """Void records at the end of a ledger that mean nothing and stop it. Who, when, why and which is recorded in it.
+
+    Example: snugdp ledger void people.ledger --reason "record 123 was written by hand"
+    """
+    from snugdp import Ledger
+
+    with (
+        in_plain_words(),
+        Ledger.void(where, reason=reason, lost_epsilon=lost_epsilon, lost_delta=lost_delta, anchor=anchor) as ledger,
+    ):
+        typer.echo(f"Void: {ledger.voids[-1].words}")
+
+
+@app.command()
 def export(
     where: Where,
     anchor: Anchor = None,
-    form: Annotated[str, typer.Option("--format", help="json or csv.")] = "json",
+    form: Annotated[
+        Literal["json", "csv"] | None,
+        typer.Option("--format", help="By default what the file's name says, or json.", show_default=False),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     raw_text: RawText = False,
 ) -> None:
     """Export everything with its hashes, so that others can check it without this library.
 
-    Example: snugdp ledger export people.ledger --format csv -o releases.csv
+    Example: snugdp ledger export people.ledger -o releases.csv
     """
     from snugdp.serial.files import write_text
 
     with in_plain_words():
+        form = _format(form, output)
         can_write(output, read=(*of_ledger(where), anchor))
     with in_plain_words(), _opened(where, anchor) as ledger:
         text = ledger.export(form, raw_text=raw_text)
@@ -233,6 +262,15 @@ def export(
             return
         write_text(output, text)
         typer.echo(f"{output}: {len(ledger.entries())} entries")
+
+
+def _format(asked: Literal["json", "csv"] | None, output: Path | None) -> Literal["json", "csv"]:
+    """What was asked for, or what the name of the file says; both must agree."""
+    ending = "" if output is None else output.suffix.lower().removeprefix(".")
+    named = next((form for form in ("json", "csv") if form == ending), None)
+    if asked is not None and named is not None and asked != named:
+        raise ValueError(f"--format {asked} does not fit {output}: give the file another ending, or leave --format out")
+    return asked or named or "json"
 
 
 def _opened(where: str, anchor: Path | None) -> Ledger:

@@ -26,6 +26,7 @@ class History:
     def __init__(self, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
         self._rows: Transaction | None = None
+        self._voided: Mapping[int, tuple[str, str]] = {}
         self._newest: Point | None = None
         self._points: list[Point] = []  # those that were read, in order
         self._keys: dict[str, int] = {}
@@ -33,9 +34,9 @@ class History:
         self._settled: dict[int, int] = {}
         self._stretch: tuple[int, Mapping[int, str]] = (-1, {})  # up to which checkpoint, and hashes of its records
 
-    def within(self, rows: Transaction, newest: Point | None) -> None:
-        """The transaction to read in, and the newest checkpoint, which is known to be in the history."""
-        self._rows, self._newest = rows, newest
+    def within(self, rows: Transaction, newest: Point | None, voided: Mapping[int, tuple[str, str]]) -> None:
+        """The transaction to read in, the newest checkpoint, which is known to be in the history, and what is void."""
+        self._rows, self._newest, self._voided = rows, newest, voided
 
     def find(self, key: str) -> int | None:
         """The number of the charge with this key."""
@@ -91,7 +92,7 @@ class History:
         """The hashes of the records up to a checkpoint, if they lead to it."""
         hashes: dict[int, str] = {}
         for seq, row in enumerate(self._transaction.rows(first - 1), first):
-            hashes[seq] = records.read(row, hashes.get(seq - 1), seq).hash
+            hashes[seq] = records.hash_after(row, hashes.get(seq - 1), seq, self._voided)
             if seq == end:
                 break
         if hashes.get(end) != seen:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from snugdp.ledger.errors import TamperedLedgerError
+from snugdp.ledger.errors import LedgerError, TamperedLedgerError
 from snugdp.serial.costs import Json
 
 FORMATS = (1, 2, 3)  # of the records; a newer one is refused. Only from format 3 on there must be checkpoints
@@ -27,12 +28,16 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "charge": frozenset({*_CHARGE, "question", "within"}),
     "reserve": _CHARGE,
     "outcome": frozenset({*_COMMON, "of", "state", "body"}),
-    "checkpoint": frozenset({*_COMMON, "genesis", "earlier", "index", "charges", "adoptions", "spent"}),
+    "checkpoint": frozenset({*_COMMON, "genesis", "earlier", "index", "charges", "adoptions", "spent", "voids"}),
     "adopt": frozenset({*_COMMON, "by", "reason", "place", "file_system", "lost"}),
+    "void": frozenset({*_COMMON, "by", "reason", "before", "records"}),
 }
 _LATER = frozenset(
-    {"question", "announced", "user", "composition", "users", "column", "hash_key"}
+    {"question", "announced", "user", "composition", "users", "column", "hash_key", "voids"}
 )  # older records have none
+_WRITTEN_BY = re.compile(r'"software":"snugdp ([^"]*)"')
+_STRING, _DEEPEST = re.compile(r'"(?:[^"\\]|\\.)*"'), 64
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", re.ASCII)
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -99,11 +104,11 @@ def read(row: Row, prev: str | None, seq: int) -> Record:
 
     With ``prev=None`` whatever comes before it; its hash is for the caller to compare.
     """
-    if type(row.seq) is not int or row.seq != seq:
-        raise TamperedLedgerError(f"record {seq} of the ledger is missing: it was deleted or moved")
-    if not isinstance(row.record, str) or not isinstance(row.hash, str) or digest(row.record) != row.hash:
-        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash is another")
-    fields = _parsed(row.record)
+    check_hash(row, seq)
+    try:
+        fields = _parsed(row.record)
+    except RecursionError:
+        raise too_deep(seq) from None
     if fields is None:
         raise TamperedLedgerError(f"record {seq} of the ledger is not canonical JSON")
     if prev not in (None, fields.get("prev")) or fields.get("seq") != seq or type(fields.get("seq")) is not int:
@@ -115,21 +120,95 @@ def read(row: Row, prev: str | None, seq: int) -> Record:
         )
     if not isinstance(kind, str) or kind not in FIELDS or not _complete(kind, fields):
         raise TamperedLedgerError(f"record {seq} of the ledger has an unknown form")
-    _check_body(row, kind, fields)
+    if not _has_body(row, kind, fields):
+        raise TamperedLedgerError(f"the output beside record {row.seq} of the ledger was changed or lost")
     return Record(seq, kind, fields, row.record, row.hash)
 
 
-def is_checkpoint(row: Row) -> bool:
-    """Whether a row seems to hold a checkpoint; which one is for the caller to check."""
-    return isinstance(row.record, str) and (_parsed(row.record) or {}).get("kind") == "checkpoint"
+def too_deep(seq: int) -> LedgerError:
+    """For a record that this process cannot judge, though another one may: nobody may put it aside."""
+    return LedgerError(f"record {seq} of the ledger is nested too deeply for this process: open it from a plain script")
+
+
+def check_hash(row: Row, seq: int) -> None:
+    """Raise unless a row has this number and holds the text of its hash, whatever that means."""
+    if type(row.seq) is not int or row.seq != seq:
+        raise TamperedLedgerError(f"record {seq} of the ledger is missing: it was deleted or moved")
+    if not isinstance(row.record, str) or not isinstance(row.hash, str) or digest(row.record) != row.hash:
+        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash is another")
+
+
+def names_before(row: Row, prev: str) -> bool:
+    """Whether the text of a row, be it no record at all, holds the hash before it where a record has it.
+
+    A record that was written after another one, in another history, does not.
+    """
+    return f'"prev":"{prev}"' in row.record
+
+
+def may_be_newer(row: Row) -> bool:
+    """Whether a later version may have written this: it says so, or does not say which version it was.
+
+    Of two versions with the same numbers and other suffixes, such as rc1, either may be the later one.
+    """
+    from snugdp import __version__
+
+    said, own = _WRITTEN_BY.findall(row.record), _numbers(__version__)
+    return not said or any(one != __version__ and (not _numbers(one) or _numbers(one) >= own) for one in said)
+
+
+def lacks_its_output(row: Row) -> bool:
+    """Whether this is the record of an outcome whose output was changed or lost: somebody may have seen it."""
+    fields = _parsed(row.record)
+    if fields is None or fields.get("kind") != "outcome" or not _complete("outcome", fields):
+        return False
+    return not _has_body(row, "outcome", fields)
+
+
+def is_readable(row: Row) -> bool:
+    """Whether a row has the form of a record, be it legal or not."""
+    try:
+        read(row, None, row.seq)
+    except TamperedLedgerError:
+        return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = _VERSION.match(version)
+    return () if found is None else tuple(map(int, found.groups()))
+
+
+def hash_after(row: Row, prev: str | None, seq: int, voided: Mapping[int, tuple[str, str]]) -> str:
+    """The hash of a row that comes after ``prev``, as a record or as one that is void; else ``TamperedLedgerError``."""
+    if seq not in voided:
+        return read(row, prev, seq).hash
+    check_hash(row, seq)
+    own, before = voided[seq]
+    if row.hash != own or prev not in (None, before):
+        raise TamperedLedgerError(f"record {seq} of the ledger, which is void, was changed or lost")
+    return own
 
 
 def _parsed(text: str) -> dict[str, Json] | None:
+    if _is_deep(text):
+        return None
     try:
         fields = json.loads(text)
         return fields if isinstance(fields, dict) and canonical(fields) == text else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+
+
+def _is_deep(text: str) -> bool:
+    """Whether it is nested more than any record is: the same for all, whatever else is on their stacks."""
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    depth = most = 0
+    for bracket in re.findall(r"[\[\]{}]", _STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        most = max(most, depth)
+    return most > _DEEPEST
 
 
 def _complete(kind: str, fields: Mapping[str, Json]) -> bool:
@@ -137,9 +216,9 @@ def _complete(kind: str, fields: Mapping[str, Json]) -> bool:
     return texts and FIELDS[kind] - _LATER <= fields.keys() <= FIELDS[kind]
 
 
-def _check_body(row: Row, kind: str, fields: Mapping[str, Json]) -> None:
+def _has_body(row: Row, kind: str, fields: Mapping[str, Json]) -> bool:
+    """Whether the output beside a record is the one that it names, or none where it names none."""
     expected = fields["body"] if kind == "outcome" else None
     if row.body is None and expected is None:
-        return
-    if not isinstance(row.body, str) or expected != digest(row.body):
-        raise TamperedLedgerError(f"the output beside record {row.seq} of the ledger was changed or lost")
+        return True
+    return isinstance(row.body, str) and expected == digest(row.body)

@@ -6,7 +6,7 @@ before the newest checkpoint the state holds only what the checkpoint says; sing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import NamedTuple, Protocol, TypeAlias
@@ -31,6 +31,10 @@ Fixed: TypeAlias = Callable[[Spent, Spent], Filter]
 STATES = ("released", "refused", "consumed")
 _FIRST_WITH_CHECKPOINTS = 3  # format
 _HEX = frozenset("0123456789abcdef")
+
+
+class VoidedStartError(Exception):
+    """The checkpoint from which a history was read is itself void. It never leaves the ledger."""
 
 
 class CheckpointDueError(Exception):
@@ -117,6 +121,32 @@ class Adoption:
         return f"{self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq}{lost})"
 
 
+@dataclass(frozen=True)
+class Void:
+    """Somebody has said that records which are none count for nothing; no charge was ever made by them."""
+
+    seq: int
+    by: str
+    reason: str
+    before: str  # the hash of the record before the first of them
+    records: tuple[tuple[int, str], ...]  # their numbers, without gaps, and their hashes
+    time: str
+
+    @property
+    def words(self) -> str:
+        """When, by whom, why, and which."""
+        first, last = self.records[0][0], self.records[-1][0]
+        which = f"record {first}" if first == last else f"records {first} to {last}"
+        return f"{which}, {self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq})"
+
+
+class Illegal(NamedTuple):
+    """A row that continues the chain and is no legal record."""
+
+    row: Row
+    why: TamperedLedgerError
+
+
 class Judged(NamedTuple):
     """A record that is legal now, and what folding it in does."""
 
@@ -171,7 +201,7 @@ class State:
     whole: bool = False
     archive: Archive | None = None
     genesis: Genesis | None = None
-    seq: int = -1  # of the newest record
+    seq: int = -1  # of the newest legal record
     head: str = ""  # its hash
     first: str = ""  # the hash of genesis
     checkpoint: tuple[int, str] | None = None  # the newest: its number and its hash
@@ -186,6 +216,10 @@ class State:
     partitions: dict[str, TablePartition] = field(default_factory=dict)
     reserved: dict[int, Reservation] = field(default_factory=dict)
     adoptions: list[Adoption] = field(default_factory=list)
+    voids: list[Void] = field(default_factory=list)
+    _void_rows: tuple[list[Void], dict[int, tuple[str, str]]] = field(default_factory=lambda: ([], {}))  # of a list
+    illegal: list[Illegal] = field(default_factory=list)  # rows after the newest legal record: nobody goes on from them
+    started: int = -1  # the checkpoint from which it was read
     filter: Filter | None = None  # of the budget in genesis; its limits are fixed by a charge
     composed: Tally = field(default_factory=Tally)
     announced: Tally = field(default_factory=Tally)
@@ -234,18 +268,24 @@ class State:
     def charge_at(self, seq: int) -> Charge | None:
         """The charge of this number."""
         charge = self.charges.get(seq)
-        return self.archive.charge(seq) if charge is None and self.archived(seq) and self.archive else charge
+        return self.archive.charge(seq) if charge is None and self._in_archive(seq) and self.archive else charge
 
     def settled_at(self, seq: int) -> Settled | None:
         """What became of the charge of this number."""
         settled = self.settled.get(seq)
-        return self.archive.settled(seq) if settled is None and self.archived(seq) and self.archive else settled
+        return self.archive.settled(seq) if settled is None and self._in_archive(seq) and self.archive else settled
 
     def hash_at(self, seq: int) -> str | None:
-        """The hash of a record; None if there is none of this number."""
+        """The hash of a record; None if there is none of this number, or if what is there is void."""
+        if seq in self.voided:
+            return None
         if self.archived(seq) and self.archive is not None:
             return self.archive.hash(seq)
         return self.hashes.get(seq)
+
+    def _in_archive(self, seq: int) -> bool:
+        """Whether a record, and not one that is void, lies there."""
+        return self.archived(seq) and seq not in self.voided
 
     def archived(self, seq: int) -> bool:
         """Whether a record lies before the newest checkpoint, so that it is not held here."""
@@ -253,14 +293,61 @@ class State:
 
     # -- reading history
 
+    def read_all(self, rows: Iterable[Row]) -> None:
+        """Read further rows; ``require_legal`` says whether they all counted.
+
+        A row that continues the chain and is no legal record is put aside, and all after it, until a void of them.
+        """
+        for row in rows:
+            try:
+                self.read(row)
+            except TamperedLedgerError as why:
+                records.check_hash(row, self._next_seq)
+                if self.genesis is None or not records.names_before(row, self._tail):
+                    raise
+                self.illegal.append(Illegal(row, why))
+
+    def require_legal(self, where: str) -> None:
+        """Raise if the history ends with rows that are no legal records."""
+        if self.illegal:
+            raise TamperedLedgerError(
+                f"{self.illegal[0].why}. Nobody can go on from it. If a newer version of snugdp wrote it, upgrade; if "
+                "it was written by hand, the owner can void it, for the record: "
+                f'snugdp ledger void {where} --reason "..."'
+            )
+
+    @property
+    def _next_seq(self) -> int:
+        return self.seq + len(self.illegal) + 1
+
+    @property
+    def _tail(self) -> str:
+        """The hash of the newest row."""
+        return self.illegal[-1].row.hash if self.illegal else self.head
+
+    @property
+    def voided(self) -> Mapping[int, tuple[str, str]]:
+        """The records that are void: the hash of each, and of what was before it."""
+        known, found = self._void_rows
+        if known is not self.voids:
+            found = {}
+            for void in self.voids:
+                before = void.before
+                for seq, seen in void.records:
+                    found[seq], before = (seen, before), seen
+            self._void_rows = (self.voids, found)
+        return found
+
     def read(self, row: Row) -> None:
         """Check the next row of the history, with the rules that a new one has to obey, and fold it in."""
-        record = records.read(row, self.head, self.seq + 1)
+        record = records.read(row, self._tail, self._next_seq)
         try:
             judged = self.judge(record)
         except (BudgetExceededError, KeyConflictError):
             raise TamperedLedgerError(f"record {record.seq} of the ledger breaks its own limits") from None
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
+        except RecursionError:
+            raise records.too_deep(record.seq) from None
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError):
             raise TamperedLedgerError(f"record {record.seq} of the ledger has an unknown form") from None
         self.take(judged)
 
@@ -273,7 +360,7 @@ class State:
     def _next(self, kind: str, fields: Mapping[str, Json], stamp: Mapping[str, str]) -> Record:
         if self.due and kind != "checkpoint":
             raise CheckpointDueError
-        return records.write(self.head, self.seq + 1, kind, {**fields, **stamp})
+        return records.write(self._tail, self._next_seq, kind, {**fields, **stamp})
 
     def charged(self, charge: Charge, stamp: Mapping[str, str]) -> Judged:
         """A new charge or reservation. What was found for its draft is what ``judge`` would find for its record, which
@@ -380,14 +467,18 @@ class State:
         """Whether a record may come next; raises if not, and changes nothing."""
         if (record.kind == "genesis") != (self.genesis is None):
             raise ValueError("genesis is the first record, and only the first")
+        if record.kind == "void" and record.fields["records"][0][0] <= self.started:
+            raise VoidedStartError  # before all else: a forged checkpoint may say that another one comes next
         if self.genesis is not None and not self._in_turn(record):
             raise ValueError("checkpoints come in their turn")
+        if self.illegal and record.kind != "void":
+            raise ValueError("after what is no record nothing is legal, but a void of it")
         rule: Callable[[Record], Callable[[], None]] = getattr(self, f"_{record.kind}")
         return Judged(record, rule(record))
 
     def take(self, judged: Judged) -> None:
         """Fold in a record that was judged legal as the next one."""
-        if judged.record.seq != self.seq + 1:
+        if judged.record.seq != self._next_seq:
             raise TamperedLedgerError("a record was judged for another place in the history")
         record = judged.record
         judged.effect()
@@ -396,14 +487,15 @@ class State:
         if record.kind == "checkpoint":
             self._archive(record)
         elif record.seq:
-            self.index.append(_mark(record))
+            self.index += [*(None for _ in self.illegal), _mark(record)]
+        self.illegal = []
 
     # -- checkpoints
 
     @property
     def due(self) -> bool:
         """Whether a checkpoint comes next."""
-        return self.genesis is not None and (self.seq + 1) % EVERY == 0
+        return self.genesis is not None and not self.illegal and (self.seq + 1) % EVERY == 0
 
     def _in_turn(self, record: Record) -> bool:
         """Ledgers of old formats may have checkpoints, and later ones must; all in the same places."""
@@ -420,6 +512,7 @@ class State:
             "index": list(self.index),
             "charges": self.count,
             "adoptions": [adoption_to_json(one) for one in self.adoptions],
+            **({"voids": [void_to_json(one) for one in self.voids]} if self.voids else {}),
             "spent": {
                 "composed": self.composed.to_json(),
                 "announced": self.announced.to_json(),
@@ -430,7 +523,10 @@ class State:
         }
 
     def _checkpoint(self, record: Record) -> Callable[[], None]:
-        if any(record.fields[name] != value for name, value in self.summary().items()):
+        summary = self.summary()
+        if ("voids" in record.fields) != ("voids" in summary):
+            raise ValueError("a checkpoint says which records are void")
+        if any(record.fields[name] != value for name, value in summary.items()):
             raise ValueError("a checkpoint says what the records before it amount to")
 
         def effect() -> None:
@@ -469,6 +565,8 @@ class State:
         if tight is not None:
             self.filter = self._filter.with_limits(Limits(tight.budget, _boxes_from_json(spent["limits"], neighbours)))
         self.adoptions = [_adoption_from_json(one) for one in record.fields["adoptions"]]
+        self.voids = [_void_from_json(one) for one in record.fields.get("voids", [])]
+        self.started = record.seq
         self.count, self.seq, self.head = record.fields["charges"], record.seq, record.hash
         self.checkpoint = (record.seq, record.hash)
         self._archive(record)
@@ -514,6 +612,8 @@ class State:
         charge = charge_in(record, self.born.neighbours)
         if not charge.key or charge.key in self.keys or (inside is not None and type(inside) is not int):
             raise ValueError("a key is used once")
+        if not isinstance(fields.get("user"), str | None):
+            raise TypeError("who charged is a name")
         after = self._after(charge, lambda before, _: self._fixed_in(fields["limits"], before))
         if costs.total_to_json(self._told(after.total)) != fields["total"]:
             raise ValueError("the total is not the sum of the charges")
@@ -554,9 +654,19 @@ class State:
 
         return effect
 
+    def _void(self, record: Record) -> Callable[[], None]:
+        void = _void_from_json({**record.fields, "seq": record.seq})
+        if void.before != self.head or void.records != tuple((one.row.seq, one.row.hash) for one in self.illegal):
+            raise ValueError("a void names all that is no record since the last one that is, and nothing else")
+
+        def effect() -> None:
+            self.voids = [*self.voids, void]
+
+        return effect
+
     def _awaits_outcome(self, of: int) -> bool:
         """Whether this may be a charge; of an archived one whoever writes its outcome has looked before."""
-        return self.archived(of) or (of in self.charges and not self.charges[of].reserve)
+        return self._in_archive(of) or (of in self.charges and not self.charges[of].reserve)
 
     def _after(self, charge: Charge, fixed: Fixed) -> After:
         """The filter and the total after a charge, and how to get there; raises if it is not covered.
@@ -696,6 +806,20 @@ def _adoption_from_json(fields: Json) -> Adoption:
     return Adoption(
         fields["seq"], _text(fields["by"]), _text(fields["reason"]), _text(fields["place"]),
         None if system is None else _text(system), tuple(map(_seen, fields["lost"])), _text(fields["time"]),
+    )  # fmt: skip
+
+
+def void_to_json(one: Void) -> Json:
+    """For a checkpoint, and for people's programs."""
+    return {**asdict(one), "records": [list(seen) for seen in one.records]}
+
+
+def _void_from_json(fields: Json) -> Void:
+    if not _is_hex(fields["before"], 64):
+        raise ValueError("what was seen of a history is a number and a hash")
+    return Void(
+        fields["seq"], _text(fields["by"]), _text(fields["reason"]), fields["before"],
+        tuple(map(_seen, fields["records"])), _text(fields["time"]),
     )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ class SQLiteStore(Connected):
     """
 
     dataset: str | None = None
+    guards_voids = True
 
     def __init__(self, path: str, anchor: str | None = None) -> None:
         self.address = self.where = self._path = os.path.realpath(path)
@@ -54,6 +55,7 @@ class SQLiteStore(Connected):
         self._log: tuple[int, int] | None = None
         self._version: int | None = None  # SQLite's own, of the newest look: while it stays, nobody else has written
         self.unchanged = False
+        self._cursors: list[sqlite3.Cursor] = []
 
     def exists(self) -> bool:
         """Whether there is such a file, or anything else of that name; what cannot be told is an error."""
@@ -233,6 +235,9 @@ class SQLiteStore(Connected):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        while self._cursors:  # one that was not read to its end would go on seeing what is old by then
+            with contextlib.suppress(sqlite3.Error):
+                self._cursors.pop().close()
         if error is None:
             self._commit()
         else:
@@ -264,7 +269,9 @@ class SQLiteStore(Connected):
 
     def rows(self, after: int) -> Iterator[Row]:
         """All rows after this one, in order."""
-        return map(Row._make, self._sql.execute(f"{_COLUMNS} WHERE seq > ? ORDER BY seq", (after,)))
+        cursor = self._sql.execute(f"{_COLUMNS} WHERE seq > ? ORDER BY seq", (after,))
+        self._cursors.append(cursor)
+        return map(Row._make, cursor)
 
     def row(self, seq: int) -> Row | None:
         """One row."""

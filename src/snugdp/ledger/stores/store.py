@@ -82,6 +82,11 @@ class Store(Protocol):
         """The anchor of this ledger: the one that was asked for, or the store's own default."""
         ...
 
+    @property
+    def guards_voids(self) -> bool:
+        """Whether only the owner can write a void; where anybody who can write is an owner, it is so."""
+        ...
+
     def place(self) -> Place:
         """Where the ledger is, whatever its address is called: which file, or which database of which server."""
         ...

@@ -32,7 +32,7 @@ DATASETS = "SELECT dataset FROM snugdp.head ORDER BY dataset LIMIT 20"
 
 # Nothing that a member may do by hand gets in that is not the next record of its ledger: the number, the hash of the
 # record before and the digest of the output must be those that the row itself says, and the head moves with the row
-# and never without it. What a record means is for ``state`` to judge.
+# and never without it. What a record means is for ``state`` to judge; that others mean nothing is for the owner to say.
 _NEXT = """
 DECLARE last snugdp.head;
 BEGIN
@@ -45,6 +45,11 @@ BEGIN
         AND (NEW.body IS NULL
             OR strpos(NEW.record, '"body":"' || encode(sha256(convert_to(NEW.body, 'UTF8')), 'hex') || '"') > 0)
     THEN
+        IF strpos(NEW.record, '"kind":"void"') > 0
+            AND NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')
+        THEN
+            RAISE EXCEPTION 'only the owner of the tables can void records' USING ERRCODE = 'SDP01';
+        END IF;
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'a ledger takes only the record that comes next';
@@ -168,17 +173,23 @@ def _shape(triggers: dict[str, str]) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-INTACT = _shape(
-    {
-        table: ",".join(
-            f"{name} {_TYPES[when]}Otrue snugdp.{function} {_digest(_FUNCTIONS[function])}"
-            for name, when, function in lines
-        )
-        for table, lines in _TRIGGER_LINES.items()
-    }
-)
+def _guarded(digests: dict[str, str]) -> list[tuple[object, ...]]:
+    return _shape(
+        {
+            table: ",".join(
+                f"{name} {_TYPES[when]}Otrue snugdp.{function} {digests[function]}" for name, when, function in lines
+            )
+            for table, lines in _TRIGGER_LINES.items()
+        }
+    )
+
+
+_DIGESTS = {name: _digest(body) for name, body in _FUNCTIONS.items()}
+INTACT = _guarded(_DIGESTS)
+OPEN_TO_VOIDS = _guarded(_DIGESTS | {"comes_next": "41c467b49f7448448d2274914410be70391929d9720d695b758d6db781ddf786"})
 _FORMER = ",".join(f"{name}Otrue snugdp.only_grows {_FORMER_SOURCE}" for name in ("only_grows 27", "stays 34"))
 FORMER = _shape({"entry": _FORMER, "head": _FORMER})
+FORMS = (INTACT, OPEN_TO_VOIDS, FORMER)
 
 SERVER = (
     "SELECT system_identifier::text, (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database())"

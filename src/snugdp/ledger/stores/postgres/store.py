@@ -41,6 +41,7 @@ _REASONS = {  # by SQLSTATE
     "42501": "this user may not do that: the owner of the tables can GRANT it, as docs/ledger.md says",
     "25006": "the server is read-only: connect to the primary server",
     "53100": "the server's disk is full",
+    "SDP01": "only the owner of the tables can void records",
 }
 _UNDECIDED = ("", "08", "57", "XX")  # classes of errors at COMMIT that do not say whether it was done
 _INHERITED: list[object] = []  # a parent's connections: neither used nor closed by a forked child
@@ -63,6 +64,7 @@ class PostgresStore(Connected):
         self._tables: tuple[object, ...] | None = None  # object identifiers of what was opened
         self._process = os.getpid()
         self._append = sql.APPEND
+        self.guards_voids = False  # until its tables were looked at
         self._server: Place | None = None
 
     @property
@@ -137,9 +139,9 @@ class PostgresStore(Connected):
             raise LedgerError(f"there is no ledger at {self.address}: give dataset= and budget= to create it")
         with self.creating(), self.transaction():
             pass
-        if self._append == sql.FORMER_APPEND:
+        if not self.guards_voids:
             warnings.warn(
-                f"the tables of {self.address} are of an earlier form, in which one row by hand can block them all: "
+                f"the tables of {self.address} are of an earlier form, which rows by hand can block or void: "
                 f'let their owner run snugdp ledger adopt {self.address} --reason "new form of the tables"',
                 stacklevel=4,
             )
@@ -167,7 +169,7 @@ class PostgresStore(Connected):
         session = self._session()
         with self._block(session):
             self._lock(session, sql.lock_key("tables"))
-            if self._form(session) != sql.FORMER:
+            if self._form(session) not in sql.FORMS[1:]:
                 return False
             session.run(sql.GUARD, prepare=False)
         return True
@@ -236,7 +238,7 @@ class PostgresStore(Connected):
     def _check_tables(self, session: Session) -> None:
         shape = session.run(sql.SHAPE)
         form = [row[:-1] for row in shape]
-        if form not in (sql.INTACT, sql.FORMER):
+        if form not in sql.FORMS:
             raise TamperedLedgerError(
                 f"the tables of {self.address} are not those of a ledger: a column, trigger, function, rule or policy "
                 "was added, changed or lost. Restore the schema snugdp from the newest backup"
@@ -249,7 +251,8 @@ class PostgresStore(Connected):
             raise TamperedLedgerError(
                 f"the newest rows of {self.address} are missing, or others were added: its head is another"
             )
-        self._tables, self._append = tables, sql.APPEND if form == sql.INTACT else sql.FORMER_APPEND
+        self._tables, self._append = tables, sql.FORMER_APPEND if form == sql.FORMER else sql.APPEND
+        self.guards_voids = form == sql.INTACT
 
     def _form(self, session: Session) -> list[tuple[Any, ...]]:
         return [row[:-1] for row in session.run(sql.SHAPE)]
