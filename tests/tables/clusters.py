@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,15 +47,6 @@ def spark_session(master: str, folder: Path) -> Iterator[Any]:
 
     Workers are other processes: they find the passes of the tests by PYTHONPATH.
     """
-    from pyspark.sql import SparkSession
-
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    settings = {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
-        "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": PATH,
-        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": quick, "spark.executor.extraJavaOptions": quick,
-    }  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         wrong = folder / "python3"
         wrong.write_text("#!/bin/sh\nexit 1\n")
@@ -61,15 +55,52 @@ def spark_session(master: str, folder: Path) -> Iterator[Any]:
         patch.delenv("PYSPARK_PYTHON", raising=False)
         patch.setenv("PYTHONPATH", PATH)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = SparkSession.builder.master(master)
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
+        session = started(master)
         try:
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def connect_session(folder: Path) -> Iterator[Any]:
+    """A session of Spark Connect, with a server of its own in another process."""
+    from pyspark.sql.connect.session import SparkSession
+
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": PATH, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "-W", "ignore", "-m", "tests.tables.connect_server", port]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        assert "ready\n" in server.stdout, "the server did not start"
+        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        try:
+            yield session
+        finally:
+            session.stop()
+            server.communicate()  # it ends when nobody can write to it
+
+
+def started(master: str, **more: str) -> Any:
+    """A classic session with few needs."""
+    from pyspark.sql import SparkSession
+
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {
+        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": PATH,
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": quick, "spark.executor.extraJavaOptions": quick, **more,
+    }  # fmt: skip
+    builder = SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
 
 
 def in_files(session: Any, folder: Path) -> Any:

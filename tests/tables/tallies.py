@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from snugdp.tables import engines
 from snugdp.tables.cells import numbers
 from snugdp.tables.schema.schema import Number, Schema
 
@@ -97,17 +99,56 @@ class Murderous(Tally):
 
     def fold(self, state: list[int], frame: nw.DataFrame[Any]) -> list[int]:
         after = super().fold(state, frame)
-        try:
-            self.flag.touch(exist_ok=False)
-        except FileExistsError:
-            return after
-        victim = _grandparent() if self.executor else os.getpid()
-        self.flag.write_text(Path(f"/proc/{victim}/cmdline").read_text())
-        os.kill(victim, signal.SIGKILL)
+        kill_once(self.flag, _grandparent if self.executor else os.getpid)
         return after
+
+
+def kill_once(flag: Path, victim: Callable[[], int]) -> None:
+    """Kill a process, if nobody has done so; the flag says who it was."""
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    number = victim()
+    flag.write_text(Path(f"/proc/{number}/cmdline").read_text())
+    os.kill(number, signal.SIGKILL)
 
 
 def _grandparent() -> int:
     """Above a Python worker stands its daemon, and above that the executor's JVM."""
     status = Path(f"/proc/{os.getppid()}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid:")))
+
+
+class KillingTask:
+    """The task of a Spark pass that kills its executor in one of the passes of a fit, once."""
+
+    @staticmethod
+    def after(passes: int, flag: Path) -> Any:
+        """What makes the tasks; those of the first passes do no harm."""
+        made, real = 0, engines._Task
+
+        def task(work: Any) -> Any:
+            nonlocal made
+            made += 1
+            return real(_MurderousPass(work, flag) if made > passes else work)
+
+        return task
+
+
+@dataclass(frozen=True)
+class _MurderousPass:
+    """Another pass, in which an executor is killed."""
+
+    work: Any
+    flag: Path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # of a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self.work, name)
+
+    def fold(self, state: Any, frame: nw.DataFrame[Any]) -> Any:
+        after = self.work.fold(state, frame)
+        kill_once(self.flag, _grandparent)
+        return after

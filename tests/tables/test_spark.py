@@ -12,9 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
-from snugdp import PCA, LogisticRegression, MemoryLedger, Simulation, describe
+from snugdp import PCA, LinearRegression, LogisticRegression, MemoryLedger, Simulation, describe
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import Engine, Spark, measure
@@ -26,6 +27,7 @@ from snugdp.tables.sources import Csv, TableError, cluster, open_source, spark_p
 from snugdp.tables.sources.cluster import interpreter
 from tests.effort import sampled
 from tests.real_data import real_data
+from tests.tables import where
 from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import Failing, Murderous, Tally
 
@@ -154,6 +156,9 @@ def may_change(session: Any, table: Any) -> dict[str, Any]:
         "an aggregate such as first": table.groupBy("a").agg(f.first("b").alias("b")),
         "a sum of floats": table.groupBy("a").agg(f.sum("b").alias("b")),
         "current_timestamp": table.where("b < double(unix_timestamp(current_timestamp()))"),
+        "the date or the time": table.where("cast('today' as date) > to_date('2020-01-31')"),
+        "or one that is put together": table.where("date('to' || 'day') > to_date('2020-01-31')"),
+        "mapInArrow": table.select("a", "b").mapInArrow(lambda batches: batches, "a double, b double"),
         "since it is a stream": session.readStream.format("rate")
         .load()
         .selectExpr("double(value) a", "double(value) b"),
@@ -164,7 +169,7 @@ def test_plans_whose_rows_may_change_are_refused_before_anything_is_read(spark: 
     for why, changing in may_change(spark, table).items():
         with pytest.raises(TableError, match=why) as caught:
             open_source(changing).check(WORK)
-        assert "table.checkpoint()" in str(caught.value)
+        assert "table.checkpoint(eager=True)" in str(caught.value)
 
 
 def test_plans_that_give_the_same_rows_in_any_order_are_read(table: Any) -> None:
@@ -285,9 +290,33 @@ def test_the_same_coefficients_as_here(table: Any) -> None:
     assert here.classes_.tolist() == there.classes_.tolist()
 
 
-def test_a_description_is_the_same_on_a_cluster(spark: Any, tmp_path: Path) -> None:
-    import polars as pl
+def test_predictions_stay_on_the_cluster(table: Any) -> None:
+    """Row by row the same as here, with all other columns beside them."""
+    used = {name: column for name, column in SCHEMA.columns.items() if name != SCHEMA.target}
+    label: Any = LogisticRegression(schema=Schema(used, target="kind of"), noise=Simulation(1)).fit(TABLE)
+    line: Any = LinearRegression(schema=SCHEMA, method="adassp", noise=Simulation(1)).fit(TABLE)
+    known = TABLE.filter(pl.col("a").is_not_null()).sort("a")
+    there = table.where("a is not null").orderBy("a")
+    assert [row["prediction"] for row in label.predict(there).collect()] == label.predict(known).tolist()
+    assert [row["prediction"] for row in line.predict(there).collect()] == line.predict(known).tolist()
+    answers = label.predict_proba(there)
+    assert answers.columns == [*table.columns, "probabilities"] == ["a", "b", "kind of", "probabilities"]
+    assert [row["probabilities"] for row in answers.collect()] == label.predict_proba(known).tolist()
+    with pytest.raises(TableError, match='has a column "prediction" already'):
+        line.predict(line.predict(table))
+    with pytest.raises(TableError, match='no column "kind of", which the model reads'):
+        line.predict(table.drop("kind of"))
 
+
+@pytest.mark.slow
+def test_what_runs_as_documented(spark: Any, tmp_path: Path) -> None:
+    """Every query and estimator gives what it gives here, or is refused, as docs/tables.md says."""
+    where.TABLE.write_parquet(tmp_path / "where.parquet")
+    found = where.column_of(spark.read.parquet(str(tmp_path / "where.parquet")))
+    assert found == {name: engines["Spark"] for name, engines in where.documented().items()}
+
+
+def test_a_description_is_the_same_on_a_cluster(spark: Any, tmp_path: Path) -> None:
     people = pl.DataFrame({"age": [float(i % 90) for i in range(900)], "way": ["car", "bus", None] * 300})
     people.write_parquet(tmp_path / "people.parquet")
     schema = Schema({"age": Number(0, 120), "way": Category(["car", "bus"])})

@@ -2,6 +2,7 @@
 
 An engine is one method; another cluster is one more class. ``Local``: batches from one stream, folded by several
 threads, merged exactly. ``Spark``: the pass travels to the rows, and one packed state comes back from each partition.
+``SparkConnect``: the same, with the states merged on the cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from snugdp.tables.passes.together import Together
 from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import interpreter
+from snugdp.tables.sources.cluster import fields, interpreter, quoted
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
@@ -36,6 +37,11 @@ OTHER_ROWS = (
     "the table held other rows when it was read again, so nothing is released: its rows change while it is read, or "
     "what computes them is not deterministic. Write it to a file or a table first, and give that"
 )
+_JOB_FAILED = (
+    "the Spark job failed; the cause is in the logs of the cluster and is withheld here because it may quote rows. "
+    "Nothing was released"
+)
+_PARTS_MISSING = "some partitions of the Spark table are missing or came twice. Nothing was released"
 _SMALL = 2048  # rows
 
 
@@ -89,7 +95,9 @@ def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:
 
 def engine_for(source: Source, *, progress: bool | None = None) -> Engine:
     """The engine that can reach the rows."""
-    return Spark() if isinstance(source, SparkSource) else Local(progress=progress)
+    if isinstance(source, SparkSource):
+        return SparkConnect() if source.remote else Spark()
+    return Local(progress=progress)
 
 
 def fold(work: Pass[S], frames: Iterable[Frame]) -> S:
@@ -239,22 +247,55 @@ class Spark:
 
     def run(self, source: Source, work: Pass[S]) -> S:
         """The state of the pass over the whole table. It is private."""
-        source.check(work)
-        if not isinstance(source, SparkSource):
-            raise TypeError("the Spark engine reads Spark tables only")
-        columns = [f"`{name.replace('`', '``')}`" for name in wanted(work, source.types)]
-        with interpreter(source.table.sparkSession):
-            job = source.table.select(*columns).mapInArrow(_Task(work), "part int, state binary")
+        job = _job(source, work)
         worked, answers = attempt(lambda: _answers(job))
         if not worked or answers is None:
-            raise TableError(
-                "the Spark job failed; the cause is in the logs of the cluster and is withheld here because it may "
-                "quote rows. Nothing was released"
-            )
+            raise TableError(_JOB_FAILED)
         number, states = answers
         if sorted(part for part, _ in states) != list(range(number)):
-            raise TableError("some partitions of the Spark table are missing or came twice. Nothing was released")
+            raise TableError(_PARTS_MISSING)
         return merged(work, (work.unpack(state) for _, state in states))
+
+
+@dataclass(frozen=True)
+class SparkConnect:
+    """The server of Spark Connect that the table belongs to.
+
+    A session cannot ask how many partitions there are. So their answers are merged behind a shuffle into one partition,
+    which Spark reads when every task before it has ended, and one row comes back, also from a table without rows.
+
+    Guarantee: every partition has answered exactly once, as far as Spark's shuffle brings every block once, or
+    ``TableError`` is raised.
+    """
+
+    def run(self, source: Source, work: Pass[S]) -> S:
+        """The state of the pass over the whole table. It is private."""
+        job = _job(source, work)
+        first = job.sparkSession.range(1).selectExpr("-1 as part", "X'' as state")
+        last = job.union(first).repartition(1).mapInArrow(_Merge(work), _answer_fields())
+        worked, answers = attempt(lambda: [(int(row["part"]), bytes(row["state"])) for row in last.collect()])
+        if not worked or answers is None:
+            raise TableError(_JOB_FAILED)
+        if len(answers) != 1 or answers[0][0] < 0:
+            raise TableError(_PARTS_MISSING)
+        return work.unpack(answers[0][1])
+
+
+def _job(source: Source, work: Pass[Any]) -> Any:
+    """A Spark table with one row for each partition: its number and its packed state."""
+    source.check(work)
+    if not isinstance(source, SparkSource):
+        raise TypeError("the Spark engines read Spark tables only")
+    table, columns = source.table, [quoted(name) for name in wanted(work, source.types)]
+    with interpreter(table.sparkSession):
+        worked, job = attempt(lambda: table.select(*columns).mapInArrow(_Task(work), _answer_fields()))
+    if not worked:
+        raise TableError(_JOB_FAILED)
+    return job
+
+
+def _answer_fields() -> Any:
+    return fields(part="integer", state="binary")
 
 
 def _answers(job: Any) -> tuple[int, list[tuple[int, bytes]]]:
@@ -279,6 +320,25 @@ class _Task:
         if context is None:
             raise RuntimeError("this runs inside a Spark task only")
         frames = (nw.from_native(pa.Table.from_batches([batch]), eager_only=True) for batch in batches)
-        state = self.work.pack(fold(self.work, frames))
-        columns = [pa.array([context.partitionId()], pa.int32()), pa.array([state], pa.binary())]
-        yield pa.RecordBatch.from_arrays(columns, ["part", "state"])
+        yield _row(context.partitionId(), self.work.pack(fold(self.work, frames)))
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """What a worker does with the answers of all partitions."""
+
+    work: Pass[Any]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """One row: how many partitions have answered, and their state together; -1 if they are not 0, 1, 2, ..."""
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        complete = sorted(row["part"] for row in rows) == list(range(-1, len(rows) - 1))
+        states = (row["state"] for row in rows if complete and row["part"] >= 0)
+        state = merged(self.work, map(self.work.unpack, states))
+        yield _row(len(rows) - 1 if complete else -1, self.work.pack(state))
+
+
+def _row(part: int, state: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array([part], pa.int32()), pa.array([state], pa.binary())], ["part", "state"])

@@ -208,7 +208,10 @@ def test_a_message_names_no_label_and_no_length() -> None:
         (5, "cannot read a column"),
         (pd.DataFrame({"a": [1]}), "take one column"),
         ("people.parquet", r"median\(path, column='age'\)"),
-        (SparkColumn(), r"Spark table as a whole and the name of the column, as in median\(table, column='age'\)"),
+        (
+            SparkColumn(),
+            r"Spark table as a whole to a query that takes column=..., as in median\(table, column='age'\)",
+        ),
         (np.eye(2), "one-"),
     ):
         with pytest.raises((TypeError, ValueError), match=words):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from snugdp import Simulation, median, minimum, quantile, quantiles
+from snugdp import Simulation, interquartile_range, median, minimum, quantile, quantile_interval, quantiles
+from snugdp.mechanisms.statistics.quantile_table import rows_between
 from snugdp.tables.passes import sorted_counts, value_counts
 from snugdp.tables.passes.sorted_counts import SortedCounts
 from snugdp.tables.passes.value_counts import GatheredCounts, ValueCounts, added_up
@@ -40,6 +44,9 @@ def test_every_window_of_ranks_is_as_in_memory(spread: int, monkeypatch: pytest.
             assert one[1] == other[1]
             assert one[0].values.tolist() == other[0].values.tolist()
             assert one[0].counts.tolist() == other[0].counts.tolist()
+    assert sum(block.rows for block in there.blocks()) == 900
+    for edges in ((-spread, 3, spread), (-spread, -7, -7 + 1, 30, spread)):
+        assert rows_between(edges, there) == rows_between(edges, here) == rows_between(edges, cells)
     assert there.whole().values.tolist() == here.values.tolist()
     assert there.whole().counts.tolist() == here.counts.tolist()
 
@@ -62,6 +69,23 @@ def test_queries_draw_the_same_from_files(monkeypatch: pytest.MonkeyPatch, tmp_p
         lambda data, **more: quantiles(data, [0.2, 0.7], bounds=(0, 100), epsilon=1, noise=Simulation(1), **more),
     ):
         assert ask(values).value == ask(tmp_path / "people.parquet", column="age").value
+
+
+def test_pairs_of_quantiles_never_hold_a_column(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two quantiles, the range between them and an interval around one read the few blocks that they need."""
+    values = np.random.default_rng(4).normal(50, 10, 5_000)
+    pl.DataFrame({"age": values}).write_parquet(tmp_path / "people.parquet")
+    monkeypatch.setattr(value_counts, "MAX_VALUES", 300)
+    given: dict[str, Any] = {"bounds": (0, 100), "epsilon": 1}
+    asked: tuple[Callable[..., Any], ...] = (
+        partial(quantiles, q=[0.2, 0.7], **given),
+        partial(interquartile_range, **given),
+        partial(quantile_interval, q=0.5, **given),
+    )
+    here = [str(ask(values, noise=Simulation(1)).value) for ask in asked]
+    monkeypatch.setattr(SortedCounts, "whole", None)
+    path = tmp_path / "people.parquet"
+    assert [str(ask(path, column="age", noise=Simulation(1)).value) for ask in asked] == here
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ def test_the_same_rows_as_here(spark: Any, tmp_path: Path) -> None:
     assert collected(again) == kept(rows, 4, names=names)
 
 
+@pytest.mark.slow
 def test_persons_come_together_and_no_row_comes_to_the_driver(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

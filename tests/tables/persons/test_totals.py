@@ -28,6 +28,7 @@ from snugdp.tables.persons.totals import (
     person_totals,
 )
 from snugdp.tables.sources import open_source
+from tests.effort import sampled
 from tests.tables.persons.test_keep import CONTAINERS
 
 LINES = 3000
@@ -83,6 +84,7 @@ def expected(table: pl.DataFrame, cells: int) -> Counter[tuple[Any, ...]]:
     return found
 
 
+@sampled(3, 1)
 @pytest.mark.parametrize("kind", ["numbers", "text"])
 @pytest.mark.parametrize("cells", [1, 40])
 def test_the_same_in_memory_and_in_files(
@@ -169,7 +171,7 @@ print(sum(found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """More persons than fit into the memory that they may have, by far: their lines would need 150 megabytes more."""
     peaks = []

@@ -12,7 +12,7 @@ import pytest
 
 from snugdp import LinearRegression, LogisticRegression, Number, Schema, Simulation, Spline
 from snugdp.estimators.coefficients import deviations, shown
-from snugdp.tables.schema.hats import knot_images, smooth_factor
+from snugdp.tables.schema.hats import curve_images, knot_images, smooth_factor
 from snugdp.tables.schema.scaling import Hats, part_of_norm, scale_for
 from snugdp.tables.schema.toml import parts_of
 
@@ -41,6 +41,17 @@ def test_the_factor_is_that_of_the_smooth_ridge(cells: int) -> None:
     images = knot_images(cells)
     np.testing.assert_allclose(images @ R / images[0, 0], np.eye(cells + 1) * R[0, 0], atol=1e-12)
     assert np.isclose(np.linalg.norm(images, axis=1).max(), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5, 16, 64])
+def test_curves_are_half_straight_lines(cells: int) -> None:
+    """The products of the images of knots are those of a line and of smooth curves without most of their mean."""
+    size, D = cells + 1, np.diff(np.eye(cells + 1), axis=0)
+    smooth = np.linalg.inv(np.eye(size) + 4 * D.T @ D) - 15 / 16 / size
+    line = np.linspace(-1, 1, size)
+    want = np.outer(line, line) + smooth / smooth.diagonal().max()
+    images = curve_images(cells)
+    np.testing.assert_allclose(images @ images.T, want / want.diagonal().max(), atol=1e-11)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])

@@ -11,7 +11,7 @@ import numpy as np
 
 from snugdp.tables.engines import fold
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import SparkSource, interpreter
+from snugdp.tables.sources.cluster import SparkSource, declared, interpreter, quoted
 
 if TYPE_CHECKING:
     from snugdp.tables.persons.passes import PersonPass
@@ -27,13 +27,14 @@ def shuffled(source: SparkSource, work: PersonPass) -> SparkSource:
     """
     source.check(work)
     table, session = source.table, source.table.sparkSession
-    read = table.select(*(f"`{name.replace('`', '``')}`" for name in work.columns))
+    read = table.select(*map(quoted, work.columns))
     route = _unused(work.columns)
     number = int(session.conf.get(_PARTITIONS))
     with interpreter(session):
         routed = read.mapInArrow(_Route(work, route), _fields(read, route))
         rows = routed.repartition(number, route).drop(route)
-        return SparkSource(rows.mapInArrow(_Work(work), work.spark_fields(_fields(read))))
+        done = rows.mapInArrow(_Work(work), work.spark_fields(_fields(read)))
+        return SparkSource(done, is_checked=True)
 
 
 def _unused(names: tuple[str, ...]) -> str:
@@ -48,7 +49,7 @@ def _fields(table: Any, route: str | None = None) -> Any:
     """The declared types of a table, where cells may be missing; and of the hash of persons beside them."""
     from pyspark.sql.types import LongType, StructField, StructType
 
-    fields = [StructField(field.name, field.dataType, True) for field in table.schema.fields]
+    fields = [StructField(field.name, field.dataType, True) for field in declared(table)]
     return StructType(fields if route is None else [*fields, StructField(route, LongType(), True)])
 
 

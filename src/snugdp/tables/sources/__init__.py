@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch", "Csv", "DuckDB", "DuckDBSource", "FileSource", "FrameSource", "LazySource", "Partition", "Source",
-    "SparkSource", "TableError", "open_source", "wanted",
+    "SparkSource", "TableError", "is_named", "is_spark", "open_source", "wanted",
 ]  # fmt: skip
 
 __getattr__ = loader(  # what needs polars
@@ -76,7 +77,7 @@ def _from_frame(data: object) -> Source:
     native: Any = data.to_native() if isinstance(data, nw.LazyFrame) else data
     if isinstance(native, pl.LazyFrame):
         return LazySource(native)
-    if _is_spark(native):
+    if is_spark(native):
         return SparkSource(native)
     frame = _frame(native)
     if frame is None:
@@ -93,7 +94,17 @@ def _frame(native: object) -> nw.DataFrame[Any] | None:
     return eager_frame(native)
 
 
-def _is_spark(native: object) -> bool:
+def is_named(data: object) -> bool:
+    """Whether it is a table with names that is no frame in memory: a path, a query, a database or a Spark table."""
+    import polars as pl
+
+    from snugdp.tables.sources.csv import Csv
+
+    far = isinstance(data, str | os.PathLike | Source | DuckDB | Csv | nw.LazyFrame | pl.LazyFrame)
+    return far or is_spark(data)
+
+
+def is_spark(native: object) -> bool:
     """Without importing pyspark: whoever has a Spark table has imported it."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and (

@@ -12,40 +12,45 @@ import narwhals as nw
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.sources.base import Partition, Source, TableError, listed
+from snugdp.tables.sources.connect_plan import check_connect_names, check_connect_plan
 from snugdp.tables.sources.spark_plan import SKIPPING, check_plan
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
 
 _VARIABLE, _DEFAULT = "PYSPARK_PYTHON", "python3"  # where Spark looks for the interpreter of its workers
+_UNPLANNED = "the Spark table cannot be planned: look at its schema (table.printSchema())"
 _ready: set[str] = set()  # Spark applications whose workers were asked
 
 
 class SparkSource(Source):
-    """A Spark DataFrame. Its rows stay on the cluster: the Spark engine sends the pass to them.
+    """A Spark DataFrame. Its rows stay on the cluster: the Spark engines send the pass to them.
 
+    ``remote``: whether it belongs to a session of Spark Connect, which has no access to the server beyond its requests.
+    ``is_checked``: whether the plan of what it was computed from, by jobs of ours, has been checked already.
     What has no type elsewhere (maps, intervals) is a struct here: it fits nothing.
     """
 
     name = "the Spark table"
     inferred = True
 
-    def __init__(self, table: Any) -> None:
-        if "connect" in type(table).__module__:
-            raise TableError(
-                "a table of Spark Connect cannot be read: it does not tell how many partitions there are, so that a "
-                "lost one would go unseen. Open it in a classic session (local, standalone, YARN, Kubernetes)"
-            )
-        names = [name.lower() for name in table.columns]
-        doubled = [name for name in table.columns if names.count(name.lower()) > 1]
+    def __init__(self, table: Any, *, is_checked: bool = False) -> None:
+        self.remote = is_remote(table)
+        if self.remote:
+            check_connect_names(table)
+        worked, found = attempt(lambda: (list(table.columns), dict(table.dtypes)))
+        if not worked or found is None:
+            raise TableError(_UNPLANNED)
+        names, kinds = found
+        lower = [name.lower() for name in names]
+        doubled = [name for name in names if lower.count(name.lower()) > 1]
         if doubled:
             raise TableError(f"Spark cannot tell these columns apart: {listed(doubled)}; rename one")
         worked, types = attempt(lambda: dict(nw.from_native(table).collect_schema()))
         if not worked or types is None:
-            raise TableError("the Spark table cannot be planned: look at its schema")
-        kinds = dict(table.dtypes)
+            raise TableError(_UNPLANNED)
         odd = {name for name, dtype in types.items() if dtype == nw.Unknown() and kinds[name] != "void"}
-        self.table, self._is_checked = table, False
+        self.table, self._is_checked = table, is_checked
         self.types = {name: nw.Struct({}) if name in odd else dtype for name, dtype in types.items()}
 
     def partitions(self) -> Sequence[Partition]:
@@ -60,12 +65,14 @@ class SparkSource(Source):
             if session.conf.get(setting, "false") != "false":
                 raise TableError(f"{setting} is on: rows could be lost silently. Set it to false")
         if not self._is_checked:
-            check_plan(self.table)
+            (check_connect_plan if self.remote else check_plan)(self.table)
             self._is_checked = True
-        application = session.sparkContext.applicationId
-        if application not in _ready:
-            _ask_workers(session)
-            _ready.add(application)
+        ask_workers(session)
+
+
+def is_remote(thing: object) -> bool:
+    """Whether a table or a session belongs to Spark Connect."""
+    return ".connect." in f"{type(thing).__module__}."
 
 
 @contextmanager
@@ -73,7 +80,11 @@ def interpreter(session: Any) -> Iterator[None]:
     """Jobs that are made meanwhile run this Python, where workers share this machine and nobody named another one.
 
     Spark would start whichever ``python3`` comes first, which in an environment that was not activated is not ours.
+    With Spark Connect that is for the server to say.
     """
+    if is_remote(session):
+        yield
+        return
     context = session.sparkContext
     named = context.pythonExec
     chosen = named != _DEFAULT or _VARIABLE in os.environ or context.getConf().contains("spark.pyspark.python")
@@ -85,10 +96,13 @@ def interpreter(session: Any) -> Iterator[None]:
         context.pythonExec = named
 
 
-def _ask_workers(session: Any) -> None:
-    """A job without rows: whether a worker can import this library, in this version."""
+def ask_workers(session: Any) -> None:
+    """A job without rows, once for a session: whether a worker can import this library, in this version."""
+    application = session.session_id if is_remote(session) else session.sparkContext.applicationId
+    if application in _ready:
+        return
     with interpreter(session):
-        job = session.range(1).coalesce(1).mapInArrow(_version, "version string")
+        job = session.range(1).coalesce(1).mapInArrow(_version, fields(version="string"))
     worked, rows = attempt(lambda: [row["version"] for row in job.collect()])
     if not worked:
         raise TableError(
@@ -98,6 +112,30 @@ def _ask_workers(session: Any) -> None:
         )
     if rows != [_installed()]:
         raise TableError(f"the Spark workers have another version of snugdp: install {_installed()} on every worker")
+    _ready.add(application)
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def declared(table: Any) -> list[Any]:
+    """The fields of the schema. What a server says if it cannot plan the table may quote rows, and is dropped."""
+    worked, found = attempt(lambda: list(table.schema.fields))
+    if not worked or found is None:
+        raise TableError(_UNPLANNED)
+    return found
+
+
+def fields(**types: str) -> Any:
+    """A Spark schema; Spark Connect does not read one from text in every environment."""
+    from pyspark.sql.types import StructType
+
+    schema = StructType()
+    for name, kind in types.items():
+        schema = schema.add(name, kind)
+    return schema
 
 
 def _named() -> str:

@@ -6,13 +6,16 @@ is not declared for what it is, is seen by the digests of the passes (``tables/p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.sources.base import TableError
+from snugdp.tables.sources.connect_text import is_clock
 
 SKIPPING = ("ignoreCorruptFiles", "ignoreMissingFiles")
+_DROPPING = "DROPMALFORMED"  # a mode of text files
 _SOME = {  # which rows are left depends on the order in which they come
     "GlobalLimit": "limit", "LocalLimit": "limit", "Limit": "limit", "Offset": "offset", "Tail": "tail",
     "Sample": "sample", "Window": "a window function",
@@ -31,17 +34,24 @@ _IN_ANY_ORDER = {
 }
 _SUMS = {"Sum", "Average"}  # of whole numbers and decimals in any order; not of floats
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
-_MAY_CHANGE = (
-    "the rows of the Spark table depend on {}, so that they may be others when it is read again, as fits do. Write it "
-    "first (table.write.parquet(path)) and read that, or give table.checkpoint()"
+_BATCHES = ("MapIn", "PythonMapIn", "MapPartitions", "FlatMap", "CoGroup")  # of mapInArrow, applyInPandas, ...
+ROW_BY_ROW = frozenset({100, 101})  # functions in Python; others see batches, and how rows come in them may change
+WAY_OUT = (
+    "Write it first (table.write.parquet(path)) and read that, or give table.checkpoint(eager=True); a lazy checkpoint "
+    "does not help"
 )
+MAY_CHANGE = (
+    "the rows of the Spark table depend on {}, so that they may be others when it is read again, as fits do. "
+    f"{WAY_OUT}"
+)
+NOT_INSPECTED = "the plan of the Spark table cannot be inspected: rows could be lost silently"
 
 
 def check_plan(table: Any) -> None:
     """An error if the plan of the table may skip rows, or give other rows when it is run again. No row is looked at."""
     worked, found = attempt(lambda: _problem(table))
     if not worked:
-        raise TableError("the plan of the Spark table cannot be inspected: rows could be lost silently")
+        raise TableError(NOT_INSPECTED)
     if found is not None:
         raise TableError(found)
 
@@ -50,10 +60,10 @@ def _problem(table: Any) -> str | None:
     plan = table._jdf.queryExecution().analyzed()
     for node in _nodes(plan):
         for name, value in _options(node):
-            if value.lower() != "false" and (option := _skipping(name)) is not None:
-                return f"the Spark table is read with {option}: rows could be lost silently. Leave it out"
+            if (option := skipping(name, value)) is not None:
+                return skipped(option)
     cause = _cause(table.sparkSession, plan)
-    return None if cause is None else _MAY_CHANGE.format(cause)
+    return None if cause is None else MAY_CHANGE.format(cause)
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
@@ -64,8 +74,27 @@ def _nodes(plan: Any) -> Iterator[Any]:
             yield from _nodes(each)
 
 
-def _skipping(name: str) -> str | None:
-    return next((option for option in SKIPPING if option.lower() == name.lower()), None)
+def skipped(option: str) -> str:
+    """What is wrong with a table that is read with such an option."""
+    return f"the Spark table is read with {option}: rows could be lost silently. Leave it out"
+
+
+def skipping(name: str, value: str) -> str | None:
+    """Which option that skips rows is set so, in any case, if one is.
+
+    >>> skipping("ignorecorruptfiles", "true"), skipping("Mode", "dropMalformed"), skipping("mode", "FAILFAST")
+    ('ignoreCorruptFiles', 'mode=DROPMALFORMED', None)
+    """
+    if name.lower() == "mode" and value.strip().upper() == _DROPPING:
+        return f"mode={_DROPPING}"
+    found = next((option for option in SKIPPING if option.lower() == name.lower()), None)
+    return None if value.lower() == "false" else found
+
+
+def named_skipping(text: str) -> str | None:
+    """Which such option a description of a table names, whatever it says about it."""
+    words = {word.lower() for word in re.findall(r"\w+", text)}
+    return next((option for option in (*SKIPPING, _DROPPING) if option.lower() in words), None)
 
 
 def _options(plan: Any) -> Iterator[tuple[str, str]]:
@@ -85,6 +114,7 @@ def _cause(session: Any, plan: Any) -> str | None:
         return "when they are read, since it is a stream"
     if plan.containsPattern(session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()):
         return "the date, the time or the session (such as current_timestamp)"
+    patterns = session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     for node in _nodes(plan):
         kind = _class(node)
         if not node.deterministic():
@@ -93,9 +123,55 @@ def _cause(session: Any, plan: Any) -> str | None:
             return f"the order in which they come ({_SOME[kind]})"
         if kind.startswith("Deduplicate") and node.keys().size() < node.child().output().size():
             return "the order in which they come (dropDuplicates by some of the columns)"
+        if kind.startswith(_BATCHES):
+            return "the order in which they come (mapInArrow, mapInPandas or a function of groups)"
+        if (kind in {"Aggregate", "Distinct"} or kind.startswith("Deduplicate")) and _is_collated(node):
+            return "the order in which they come (which of several texts that a collation takes for equal)"
         if kind == "Aggregate" and any(_depends_on_order(each) for each in _items(node.aggregateExpressions())):
             return "the order in which they come (an aggregate such as first, or a sum of floats)"
+        if (found := _within(node, patterns)) is not None:
+            return found
     return None
+
+
+def _is_collated(node: Any) -> bool:
+    return " collate " in str(node.schema().catalogString()).lower()
+
+
+def _within(node: Any, patterns: Any) -> str | None:
+    """Why the expressions of one node may give other rows: texts that are the clock, functions of batches."""
+    expressions = list(_items(node.expressions()))
+    if any(_is_clock(each) for top in expressions for each in _those(top, patterns.CAST())):
+        return "the date or the time (a text such as 'now', 'today', or one that is put together, as a date)"
+    if any(_sees_batches(each) for top in expressions for each in _those(top, patterns.PYTHON_UDF())):
+        return "the order in which they come (a vectorised function of yours)"
+    return None
+
+
+def _those(expression: Any, pattern: Any) -> Iterator[Any]:
+    """The expression and those below it, as far as there is such a pattern in them."""
+    if expression.containsPattern(pattern):
+        yield expression
+        for each in _items(expression.children()):
+            yield from _those(each, pattern)
+
+
+def _is_clock(expression: Any) -> bool:
+    """Whether it makes a time of a constant text that may be the clock; which text, only a literal shows."""
+    if not _class(expression).endswith("Cast") or not _kind(expression).startswith(("date", "timestamp")):
+        return False
+    child = expression.child()
+    if not (_kind(child).startswith("string") and child.foldable()):
+        return False
+    return _class(child) != "Literal" or is_clock(str(child.value()))
+
+
+def _kind(expression: Any) -> str:
+    return str(expression.dataType().catalogString())
+
+
+def _sees_batches(expression: Any) -> bool:
+    return _class(expression) == "PythonUDF" and int(expression.evalType()) not in ROW_BY_ROW
 
 
 def _depends_on_order(expression: Any) -> bool:
