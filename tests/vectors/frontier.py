@@ -1,4 +1,4 @@
-"""Adapters for the vectors of splines, by kind."""
+"""Adapters for the vectors of splines and of class means, by kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.mechanisms.objective.class_means import ClassMeans, narrower, octaves
 from snugdp.tables.schema.hats import knot_images, smooth_factor
 
 
@@ -35,4 +36,26 @@ def _row(values: list[float], cells: int, smooth: float, order: int) -> list[flo
     ]
 
 
-FRONTIER: Mapping[str, Callable[..., Any]] = {"smooth_map": _factor, "additive_row": _row}
+def _shape(sums: list[list[float]], deviation: float) -> dict[str, Any]:
+    means = ClassMeans.read(np.array(sums), deviation)
+    return {
+        "rows": means.rows,
+        "log_shares": np.log(means.shares).tolist(),
+        "deviations": means.means.tolist(),
+        "signal": means.signal,
+    }
+
+
+def _temperature(guess: float, signs: list[int]) -> float:
+    ends = octaves(guess)
+    for sign in signs:
+        ends = narrower(ends, steep=sign > 0)
+    return float(2.0 ** (sum(ends) / 2))
+
+
+FRONTIER: Mapping[str, Callable[..., Any]] = {
+    "smooth_map": _factor,
+    "additive_row": _row,
+    "class_shape": _shape,
+    "temperature": _temperature,
+}

@@ -130,6 +130,31 @@ def made_up(rows: int, columns: int, classes: int = 2, slope: float = 4.0) -> tu
     return X, np.digitize(noisy, edges).astype(np.int64)
 
 
+def groups(rows: int, columns: int, classes: int, *, apart: float, factors: int = 0) -> tuple[Floats, Labels]:
+    """Normal rows around a mean for each class, the first classes more frequent; ``factors``: that columns share."""
+    random = np.random.default_rng([rows, columns, classes])
+    share = np.arange(1, classes + 1) ** -0.5
+    y = random.choice(classes, rows, p=share / share.sum())
+    X = random.normal(size=(classes, columns))[y] * apart + random.normal(size=(rows, columns))
+    return X + random.normal(size=(rows, factors)) @ random.normal(size=(factors, columns)), y.astype(np.int64)
+
+
+def ordered(rows: int, columns: int, classes: int) -> tuple[Floats, Labels]:
+    """Classes that are parts of one noisy linear function: their means lie on a line."""
+    random = np.random.default_rng([rows, columns, classes, 1])
+    X = random.normal(size=(rows, columns)) * np.exp(random.normal(size=columns) / 2)
+    score = X @ random.normal(size=columns) / math.sqrt(columns) + random.logistic(size=rows) / 2
+    return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes)).astype(np.int64)
+
+
+def words(rows: int, columns: int, classes: int) -> tuple[Floats, Labels]:
+    """Roots of the counts of a few words of each row, whose frequencies the class has."""
+    random = np.random.default_rng([rows, columns, classes, 2])
+    frequencies = random.dirichlet(np.full(columns, 0.3), classes)
+    y = random.integers(0, classes, rows)
+    return np.sqrt(random.multinomial(8, frequencies[y])), y.astype(np.int64)
+
+
 def built_in(name: str) -> tuple[Floats, Labels]:
     """A table that comes with scikit-learn."""
     from sklearn import datasets
@@ -173,11 +198,19 @@ class Classification(Task):
                 "rare": partial(made_up, 6000, 5, slope=2.0),
                 "three": partial(made_up, 6000, 6, 3),
             },
+            "classes": {
+                "groups-3": partial(groups, 1500, 8, 3, apart=0.6),
+                "groups-10": partial(groups, 10_000, 15, 10, apart=0.5),
+                "groups-26": partial(groups, 60_000, 16, 26, apart=0.8),
+                "factors-7": partial(groups, 8000, 24, 7, apart=0.5, factors=5),
+                "ordered-4": partial(ordered, 4000, 10, 4),
+                "words-8": partial(words, 3000, 50, 8),
+            },
             "sklearn": {
                 name: partial(built_in, name) for name in ("breast_cancer", "digits", "digits-odd", "iris", "wine")
             },
         },
-        instead='"synthetic" for small made-up tables, or "sklearn" for those that come with scikit-learn',
+        instead='"synthetic" or "classes" (3 to 26 of them) for made-up tables, or "sklearn" for those of scikit-learn',
     )
     about = (
         "Rehearsals, NOT PRIVATE: seeded noise, and tables scaled with numbers taken from themselves. log_loss and "

@@ -94,7 +94,7 @@ def largest_excess(run: ObjectiveRun, budget: Budget, pair: tuple[Floats, Floats
 def test_with_and_without_each_person_of_small_tables(loss: str, plane: bool) -> None:
     """Every neighbouring pair of random tables of one to three persons at the ends of their bounds."""
     random, used = np.random.default_rng(5), []
-    for _ in range(often(2, 8, 90) if plane else often(4, 16, 160)):
+    for _ in range(often(2, 6, 90) if plane else often(4, 12, 160)):
         budget, weight = BUDGETS[int(random.integers(often(1, 2)))], int(random.choice([1, 2, 3]))
         run = run_for(loss, plane, budget, weight, Fraction(random.choice([0.0625, 0.25, 1.0])))
         whole = people(random) if loss == "line" else as_labels(people(random))

@@ -26,10 +26,12 @@ from snugdp.accounting.objective.run import CLASS_C, Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget, of_design
+from snugdp.mechanisms.objective.class_means import ClassStart
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses, check_losses
 from snugdp.mechanisms.objective.perturbation import (
     ObjectiveRun,
     Perturbation,
+    SoftmaxModel,
     affordable,
     check_labels,
     coefficients_of,
@@ -78,6 +80,8 @@ _TAU_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
 # Chosen on breast cancer, digits (even or odd) and six made-up tables: docs/classification.md; the part on 14 kinds of
 # made-up tables and on tables from R packages: docs/benchmarks.md.
 _CENTRE_SHARE, _RADIUS_SHARE = Fraction(6, 100), Fraction(4, 100)  # of M squared
+_LOOK_SHARE = Fraction(3, 100)  # of M squared, of either where sums by class come first
+_SURE_NORMS = 4.0  # there a bin of norms counts from so many deviations of its noise on
 _SPARED_DELTA = Fraction(9, 10)  # of delta: the rest pays for a smaller ridge
 _PART = Fraction(9, 10)  # of the largest m of a run for labels: a tenth more noise, and far less ridge
 _ROW_NORM = 2  # the longest row that is kept, in units of the constant
@@ -96,11 +100,13 @@ class _Parts(Generic[C, S, R]):
     centre: C | None
     sizes: S
     runs: tuple[R, ...]
+    start: ClassStart | None = None
 
     @property
     def before(self) -> Cost:
         """What is released before the runs costs."""
-        return self.sizes.cost if self.centre is None else self.centre.cost + self.sizes.cost
+        looks = self.sizes.cost if self.centre is None else self.centre.cost + self.sizes.cost
+        return looks if self.start is None else looks + self.start.cost
 
     @property
     def cost(self) -> Cost:
@@ -286,26 +292,29 @@ def _glm_parts(
     square, stretched = glm_square(design, budget, losses, beside), stretched_design(design)
     if square <= 0:
         raise nothing_left(beside)
-    centre = MeanRow(design, root_below(_CENTRE_SHARE * square)) if design.row_map.constant else None
-    radius = RowRadius(root_below(_RADIUS_SHARE * square))
-    before = _Parts[MeanRow, RowRadius, ObjectiveRun](centre, radius, ()).before.mu_squared
+    start = ClassStart.of(stretched, losses[0], square)
+    shares = (_CENTRE_SHARE, _RADIUS_SHARE) if start is None else (_LOOK_SHARE, _LOOK_SHARE)
+    centre = MeanRow(design, root_below(shares[0] * square)) if design.row_map.constant else None
+    mu = root_below(shares[1] * square)
+    radius = RowRadius(mu) if start is None else RowRadius(mu, clear=_SURE_NORMS, squares=True)
+    before = _Parts[MeanRow, RowRadius, ObjectiveRun](centre, radius, (), start).before.mu_squared
     runs = glm_runs(stretched, budget, losses, square - before, before + beside)
-    return _Parts(centre, radius, runs).within(budget, beside)
+    return _Parts(centre, radius, runs, start).within(budget, beside)
 
 
 def glm_runs(
-    design: Design, budget: Budget, losses: Losses, square: Fraction, beside: Fraction
+    design: Design, budget: Budget, losses: Losses, square: Fraction, beside: Fraction, *, part: Fraction = _PART
 ) -> tuple[ObjectiveRun, ...]:
     """One run, or one for each class, with m squared up to ``square`` beside Gaussian releases.
 
-    A single run for labels has a part of the largest m: the smaller it is, the smaller its ridge may be.
+    A single run for labels has a ``part`` of the largest m: the smaller it is, the smaller its ridge may be.
     """
     loss = losses[0]
     if isinstance(loss, Softmax):
         return (softmax_run(design, budget, loss, mu_squared=beside),)
     if len(losses) == 1:
-        part = _PART if loss.kind in CLASS_C else Fraction(1)
-        return (company_run(design, budget, loss, part * root_below(square), beside),)
+        m = (part if loss.kind in CLASS_C else 1) * root_below(square)
+        return (company_run(design, budget, loss, m, beside),)
     return gaussian_runs(design, square, losses)
 
 
@@ -378,6 +387,7 @@ class AdaptiveGLM:
         steps = (
             *([parts.centre.step("centre", "row-sums", parts.centre.deviation)] if parts.centre else []),
             parts.sizes.step("radius", "row-norms", 1 / parts.sizes.mu),
+            *(parts.start.steps if parts.start else ()),
             Step("release", StepKind.RELEASE, objective, total_cost(parts.runs)),
         )
         proposal = {"ridge": float(run.ridge), "m": float(run.m)}
@@ -404,6 +414,9 @@ class AdaptiveGLM:
         """The runs, on rows around the centre and as long as the radius."""
         centre, scale = certificate.centre, _ROW_NORM / certificate.radius
         moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, scale, _ROW_NORM))  # 3
+        if self._parts.start is not None and isinstance(run := self._parts.runs[0], SoftmaxModel):
+            thetas, about = self._parts.start.draw(run, moved, noise, certificate.square)  # 4, 5
+            return fit_of(undo_affine(thetas, centre, scale), {"radius": certificate.radius, **about})
         runs = [for_rows(run, certificate.rows) for run in self._parts.runs]  # 4
         thetas, given_back = unshrunk(coefficients_of(runs, moved, noise.at("release")), runs, certificate.rows)  # 5
         released = {**runs[0].released, "radius": certificate.radius, "rows": certificate.rows, **given_back}

@@ -29,6 +29,7 @@ _ROOT = Fraction(99, 70)  # not below the root of 2
 _MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1
 _CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
+_GUESSED_SQUARE = 0.75  # the mean square that is guessed
 _QUANTILE = 0.5  # so many of the rows are not shortened
 
 
@@ -130,11 +131,15 @@ class SizeHistogram(DesignRelease):
 
 @dataclass(frozen=True)
 class Spread:
-    """What is known before a fit: about where rows lie, how far from there, and how many there are. Released, noisy."""
+    """What is known before a fit: about where rows lie, how far from there, and how many there are. Released, noisy.
+
+    ``square``: the mean square of their distances, in parts of the radius and each at most 1.
+    """
 
     centre: tuple[float, ...]
     radius: float
     rows: float
+    square: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -177,13 +182,15 @@ class RowRadius(GaussianRelease):
 
     mu: Fraction
     bins: int = 24
+    clear: float = _CLEAR_BIN
+    squares: bool = False
 
     def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[float]) -> Spread:
         """The released radius and number of rows."""
         counts = rows.map(lambda r: _norms(r, centre, self.bins))  # 1
         noisy = noise.add_integers(counts, Gaussian(1 / self.mu))  # 2
         radius, number = self.read(noisy)  # 3
-        return Spread(tuple(centre), radius, number)
+        return Spread(tuple(centre), radius, number, self.square(noisy, radius) if self.squares else 1.0)
 
     def read(self, counts: Sequence[int]) -> tuple[float, float]:
         """The radius below which most rows lie, and the number of rows; bins below their noise do not count.
@@ -192,12 +199,27 @@ class RowRadius(GaussianRelease):
         (0.1767766952966369, 1540.0)
         """
         deviation = float(1 / self.mu)
-        clear = [float(count) if count > _CLEAR_BIN * deviation else 0.0 for count in counts]
+        clear = self._clear(counts)
         total = max(sum(clear), deviation)
         clear[_AT] += _GUESSED * deviation
         above = np.cumsum(clear)
         place = int(np.argmax(above >= (1 - _QUANTILE) * above[-1]))
         return _MAX_DISTANCE * 2.0 ** (-place / 2), total
+
+    def square(self, counts: Sequence[int], radius: float) -> float:
+        """The mean square of distances, in parts of the radius and each at most 1; a guess counts like in ``read``.
+
+        >>> round(RowRadius(Fraction(1, 2)).square([0] * 6 + [600, 900] + [0] * 16, 0.25), 3)
+        0.496
+        """
+        guessed = _GUESSED * float(1 / self.mu)
+        middles = (_MAX_DISTANCE / radius) ** 2 * 2.0 ** -(np.arange(self.bins) + 0.5)
+        clear = np.array(self._clear(counts))
+        return (float(clear @ np.minimum(middles, 1.0)) + _GUESSED_SQUARE * guessed) / (float(clear.sum()) + guessed)
+
+    def _clear(self, counts: Sequence[int]) -> list[float]:
+        """The counts that are well above their noise, and 0 in place of the others."""
+        return [float(count) if count > self.clear * float(1 / self.mu) else 0.0 for count in counts]
 
 
 def _sums(moments: Moments, design: Design) -> list[int]:

@@ -12,14 +12,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from snugdp.accounting.composition import either
+from snugdp.accounting.composition import Atom, Branch, either
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.adaptive import check_adaptive, for_rows, glm_runs, glm_square
+from snugdp.mechanisms.objective.class_means import ClassStart
 from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import (
     ObjectiveRun,
+    SoftmaxModel,
     as_ridge,
     coefficients_of,
     fit_of,
@@ -45,6 +47,7 @@ THEOREM, CLASSES = theorem("glm-standardised/1"), theorem("found-classes/1")
 _CASES = ((2, Fraction(7, 10)), (10, Fraction(2, 10)), (100, Fraction(1, 10)))
 
 # Chosen on twelve kinds of made-up tables and on scikit-learn's breast cancer and digits: docs/benchmarks.md.
+_PART = Fraction(86, 100)  # of the largest m of a run for labels: beside looks a ridge is larger, and so is its price
 _FEW_ROWS_RIDGE = 0.02  # ridge for few rows, times (B coefficients / m)**2 / rows
 
 
@@ -75,24 +78,37 @@ class StandardisedGLM:
             raise nothing_left(self.beside)
 
     @cached_property
-    def runs(self) -> tuple[ObjectiveRun, ...]:
-        """The runs as planned: their cost is that of every ridge from theirs on."""
+    def _square(self) -> Fraction:
         square = glm_square(self.design, self.budget, self.losses, self.beside)
         if square <= 0:
             raise nothing_left(self.beside)
-        return glm_runs(self.design, self.budget, self.losses, square, self.beside)
+        return square
+
+    @cached_property
+    def start(self) -> ClassStart | None:
+        """What comes before a softmax run, if anything does."""
+        return ClassStart.of(self.design, self.losses[0], self._square)
+
+    @cached_property
+    def runs(self) -> tuple[ObjectiveRun, ...]:
+        """The runs as planned: their cost is that of every ridge from theirs on."""
+        before = Fraction(0) if self.start is None else self.start.cost.mu_squared
+        square, beside = self._square - before, self.beside + before
+        return glm_runs(self.design, self.budget, self.losses, square, beside, part=_PART)
 
     @cached_property
     def cost(self) -> Cost:
-        """All runs."""
-        return total_cost(self.runs)
+        """All that is released."""
+        runs = total_cost(self.runs)
+        return runs if self.start is None else self.start.cost + runs
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, noise = self.runs[0], StepNoise("objective", "gaussian", times=len(self.runs))
-        step = Step("release", StepKind.RELEASE, noise, self.cost)
+        before = () if self.start is None else self.start.steps
+        steps = (*before, Step("release", StepKind.RELEASE, noise, total_cost(self.runs)))
         proposal = {"ridge": float(run.ridge), "m": float(run.m)}
-        return Plan(THEOREM.title, THEOREM, (step,), proposal, budget=self.budget, unit=self.design.protects)
+        return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget, unit=self.design.protects)
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions."""
@@ -104,6 +120,8 @@ class StandardisedGLM:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""
+        if self.start is not None and isinstance(run := self.runs[0], SoftmaxModel):
+            return fit_of(*self.start.draw(run, data, noise))
         return _fitted(
             [for_rows(self._scaled(run), self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows
         )
@@ -148,7 +166,7 @@ class StandardisedClasses:
         return self._cases[-1][0] if self.together else _CASES[-1][0]
 
     @property
-    def _cases(self) -> tuple[tuple[int, ObjectiveRun], ...]:
+    def _cases(self) -> tuple[tuple[int, StandardisedGLM], ...]:
         return _planned_cases(self.design, self.budget, self.loss, self.beside)
 
     @cached_property
@@ -166,15 +184,26 @@ class StandardisedClasses:
         if not self.together:
             losses = (self.loss,) if count == 2 else tuple(OneAgainst(self.loss, k, count) for k in range(count))
             return gaussian_runs(self.design, self._square, losses)
-        run = next(run for most, run in self._cases if count <= most)
+        run = self._case.runs[0]
         return (run if count == 2 else replace(run, loss=Softmax(count)),)
+
+    @property
+    def _case(self) -> StandardisedGLM:
+        """What is planned for so many classes."""
+        return next(case for most, case in self._cases if self.classes <= most)
+
+    @property
+    def _start(self) -> ClassStart | None:
+        """What comes before a softmax run, for the classes that there are."""
+        start = self._case.start if self.together else None
+        return None if start is None else start.for_classes(self.classes)
 
     @cached_property
     def cost(self) -> Cost:
         """Of whatever case it is."""
         if not self.together:
             return Cost(mu_squared=self._square)
-        return Cost(atoms=(either(*(run.run.atom for _, run in self._cases)),))
+        return Cost(atoms=(either(*(_as_one_atom(case) for _, case in self._cases)),))
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
@@ -193,6 +222,8 @@ class StandardisedClasses:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """The runs, over the same rows."""
+        if self._start is not None and isinstance(run := self.runs[0], SoftmaxModel):
+            return fit_of(*self._start.draw(run, data, noise.at("release")))
         return _fitted([for_rows(run, self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows)
 
 
@@ -202,20 +233,33 @@ def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows
     return fit_of(thetas, {**runs[0].released, **given_back})
 
 
+def _as_one_atom(case: StandardisedGLM) -> Atom:
+    """A run and the Gaussian releases before it, if there are any."""
+    atom = case.runs[0].run.atom
+    if case.start is None:
+        return atom
+    square = case.start.cost.mu_squared
+
+    def beside(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
+        return tuple(replace(branch, mu_squared=branch.mu_squared + square) for branch in branches)
+
+    return Atom(beside(atom.add), beside(atom.remove))
+
+
 @lru_cache(maxsize=64)
 def _planned_cases(
     design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction
-) -> tuple[tuple[int, ObjectiveRun], ...]:
-    """The run of each case, for the most classes of its own and for its part of delta, as far as the budget goes.
+) -> tuple[tuple[int, StandardisedGLM], ...]:
+    """The plan of each case, for the most classes of its own and for its part of delta, as far as the budget goes.
 
     Where delta is large the looks are so good that nothing is left for many classes, whose parts of it are small.
     """
-    cases: list[tuple[int, ObjectiveRun]] = []
+    cases: list[tuple[int, StandardisedGLM]] = []
     for most, part in _CASES:
         losses: Losses = (loss,) if most == 2 else (Softmax(most),)
         own = replace(budget, delta=budget.delta * part)
         try:
-            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside).runs[0]))
+            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside)))
         except ValueError:
             if not cases:
                 raise

@@ -69,6 +69,10 @@ class SortedCounts(PrivateState):
         found, below = whole.between(start - under, stop - under)
         return found, under + below
 
+    def blocks(self) -> Iterator[ValueCounts]:
+        """All of them, block by block."""
+        return (block.read() for block in self._blocks)
+
     def whole(self) -> ValueCounts:
         """All of them in memory."""
         parts = [block.read() for block in self._blocks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,10 @@ class ValueCounts(PrivateState):
     def whole(self) -> ValueCounts:
         """All of them in memory, where they are."""
         return self
+
+    def blocks(self) -> Iterator[ValueCounts]:
+        """All of them at once."""
+        yield self
 
 
 def added_up(values: Integers, counts: Integers) -> ValueCounts:
