@@ -83,9 +83,22 @@ def test_contrasts_and_joint_tests(fitted: Any) -> None:
     assert answer.estimate == pytest.approx(50, abs=5 * answer.standard_error)
     together = fitted.joint_test(["city=Rome", "city=Lima"])
     assert (together.degrees, together.p_value < 1e-6) == (2, True)
-    for wrong in ({"Rome": 1}, {}, {"city=(none)": 1}):
-        with pytest.raises(ValueError, match="give weights of age"):
+    for wrong in ({"Rome": 1}, {"city=(none)": 1}):
+        with pytest.raises(ValueError, match="there is no coefficient"):
             fitted.contrast(wrong)
+    for weights in ({}, {"age": 0}, {"age": math.nan}, {"age": math.inf}):
+        with pytest.raises(ValueError, match="give finite weights, not all of them 0, of age"):
+            fitted.contrast(weights)
+    for given in ({"alpha": 0}, {"alpha": 1}, {"null": math.nan}):
+        with pytest.raises(ValueError, match="alpha must be"):
+            fitted.contrast({"age": 1}, **given)
+    for names in (list[str](), "age"):
+        with pytest.raises(ValueError, match="give a list of names to test, of age"):
+            fitted.joint_test(names)
+
+
+def test_a_small_p_value_is_text_in_a_page(fitted: Any) -> None:
+    assert "<td>&lt;1e-10</td>" in fitted.summary()._repr_html_()
 
 
 def test_the_model_predicts_and_its_numbers_are_one_release(fitted: Any) -> None:

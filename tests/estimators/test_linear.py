@@ -22,6 +22,7 @@ from snugdp import (
     Number,
     Schema,
     Simulation,
+    Spline,
     estimators,
 )
 from snugdp.core.guarantee import Budget
@@ -50,6 +51,22 @@ def rehearsal(**given: Any) -> Any:
 
 def with_schema(**given: Any) -> Any:
     return LinearRegression(**{"method": "adassp", "schema": SCHEMA, "noise": Simulation(4), **given})
+
+
+def test_the_default_whitens_rows_with_public_bounds_of_all_columns() -> None:
+    """How bounds are declared is public, and decides; the plan says which it is."""
+
+    def theorem(columns: dict[str, Number], **more: Any) -> str:
+        schema = Schema({**columns, "y": Number(0, 1)}, target="y")
+        return LinearRegression(1, 1e-6, schema=schema, **more).plan().theorem.id
+
+    many = {f"x{place}": Number(0, 1) for place in range(128)}
+    assert theorem({"x": Number(0, 1)}) == "linear-whitened/1"
+    assert theorem({name: many[name] for name in list(many)[1:]}) == "linear-whitened/1"
+    assert theorem(many) == theorem({"x": Spline(0, 1)}) == "linear-adaptive/1"
+    assert theorem({"x": Number(0, 1)}, method="adaptive") == "linear-adaptive/1"
+    assert theorem({"x": Number()}) == "found-bounds/1"
+    assert LinearRegression(1, 1e-6, x_norm=1, y_bound=1).plan(n_features=2).theorem.id == "linear-adaptive/1"
 
 
 def test_a_fit_finds_the_line() -> None:

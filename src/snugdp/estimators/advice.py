@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +20,8 @@ _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in _STEPS), 10.0)
 USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
 _MOST_DOUBLINGS = 24
+_GUESSED_LOOKS = 6
+_USUAL_POWER = 0.7  # of a fit: between 1/2, where rows are few for a robust line, and 1
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def advise(model: Any, *, rows: int, error: Real | None = None, n_features: int 
     if wanted is None:
         chosen: float | None = float(model._promised().epsilon)
     else:
-        place = bisect.bisect_left(EPSILONS, True, key=lambda each: _reaches(at, each, wanted))
+        place = _first_that_reaches(at, wanted)
         chosen = EPSILONS[place] if place < len(EPSILONS) else None
     told = EPSILONS[-1] if chosen is None else chosen
     needed = None if chosen is not None or wanted is None else _rows_needed(at, count, wanted)
@@ -127,12 +130,38 @@ def _with(model: Any, epsilon: float) -> Any:
     return clone(model).set_params(epsilon=epsilon, ledger=None)
 
 
-def _reaches(at: Any, epsilon: float, wanted: float) -> bool:
-    """Whether noise of this epsilon is small enough; one that is too small for the method is not."""
+def _first_that_reaches(at: Callable[[float], FitForecast], wanted: float) -> int:
+    """The place of the smallest epsilon whose noise is small enough; one beyond the last where none is.
+
+    A forecast calibrates a whole plan, so few are looked at: the next epsilon is guessed from the last two, as if
+    errors were powers of it; after a few guesses, halfway.
+    """
+    low, high, place, seen = -1, len(EPSILONS), EPSILONS.index(USUAL), [(0.0, math.inf)]
+    while high - low > 1:
+        error = _error(at, EPSILONS[place])
+        low, high = (low, place) if error <= wanted else (place, high)
+        seen.append((math.log(EPSILONS[place]), math.log(error / wanted) if error > 0 else -math.inf))
+        guess = (low + high) // 2
+        if math.isfinite(seen[-1][1]) and len(seen) <= _GUESSED_LOOKS:
+            guess = bisect.bisect_left(EPSILONS, math.exp(seen[-1][0] + seen[-1][1] / _power(seen)))
+        place = min(max(guess, low + 1), high - 1)
+    return high
+
+
+def _power(seen: Sequence[tuple[float, float]]) -> float:
+    """Of 1 / epsilon, to which errors are about in proportion: by the last two looks, logarithms of both."""
+    (x, y), (last, error) = seen[-2:]
+    if len(seen) < 3 or last == x or not math.isfinite(y):
+        return _USUAL_POWER
+    return min(max((y - error) / (last - x), 0.3), 1.5)
+
+
+def _error(at: Callable[[float], FitForecast], epsilon: float) -> float:
+    """The forecast; an epsilon that is too small for the method has none that is small enough."""
     try:
-        return bool(at(epsilon).error <= wanted)
+        return at(epsilon).error
     except (ValueError, OverflowError):
-        return False
+        return math.inf
 
 
 def _rows_needed(at: Callable[[float, int], FitForecast], rows: int, wanted: float) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -148,12 +148,22 @@ class Forecaster:
 
 def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | None = None) -> FitForecast:
     """What to expect of so many rows in the user's units."""
-    accuracy = method.forecast(as_long_rows(rows, layout))
-    names = shown(layout, np.zeros(len(layout.features))).names
-    finite = np.isfinite(accuracy.noise)
-    values = deviations(layout, accuracy.noise) if finite else [math.inf] * len(names)
-    noise = {name: float(value) for name, value in zip(names, values, strict=True)}
-    return FitForecast(rows, float(np.sqrt(accuracy.excess)) * layout.target_units[1], noise, epsilon)
+    return _fit_forecasts(method, layout, [rows], epsilon)[0]
+
+
+def _fit_forecasts(
+    method: Method, layout: Layout, counts: Sequence[int], epsilon: float | None = None
+) -> tuple[FitForecast, ...]:
+    names, (_, unit) = shown(layout, np.zeros(len(layout.features))).names, layout.target_units
+    scales = deviations(layout, 1.0)  # of coefficients, for a scaled one of deviation 1
+
+    def of(rows: int) -> FitForecast:
+        accuracy = method.forecast(as_long_rows(rows, layout))
+        values = accuracy.noise * scales if np.isfinite(accuracy.noise) else np.full(len(names), math.inf)
+        noise = dict(zip(names, values.tolist(), strict=True))
+        return FitForecast(rows, float(np.sqrt(accuracy.excess)) * unit, noise, epsilon)
+
+    return tuple(of(rows) for rows in counts)
 
 
 def with_fits(
@@ -164,7 +174,7 @@ def with_fits(
     ``least``: of fewer rows nothing can be said.
     """
     counts = _TYPICAL if rows is None else (rows,)
-    fits = tuple(fit_forecast(method, layout, count) for count in counts if count >= least)
+    fits = _fit_forecasts(method, layout, [count for count in counts if count >= least])
     whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
     return whole.with_notes(*missing_notes(layout))
 

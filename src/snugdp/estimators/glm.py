@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, OpenClassTarget, RealTarget, Response
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ErrorOf
@@ -105,6 +106,7 @@ class GLM(GeneralisedModel):
     classes: Any = None
     y_bound: Real | tuple[Real, Real] | None = None
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
         linear, response = self._linear(X), self._answer

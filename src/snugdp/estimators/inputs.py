@@ -145,7 +145,8 @@ def read(X: Any, y: Any, bounds: NormBounds) -> InputTable:
         assert isinstance(layout, ArraySchema)
         return InputTable(ArraySource(rows, target_of(y), layout), layout, rows[:0])
     layout = bounds.layout(tuple(frame.columns))
-    return InputTable(joined(frame, str(layout.target), target_of(y)), layout, X if hasattr(X, "set_axis") else None)
+    named = X if hasattr(type(X), "set_axis") else None
+    return InputTable(joined(frame, str(layout.target), target_of(y)), layout, named)
 
 
 def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: Floats | nw.Series[Any] | None) -> Any:
@@ -193,7 +194,7 @@ def _shortened(block: Floats, layout: Layout) -> Floats:
 
 def eager(X: Any) -> nw.DataFrame[Any] | None:
     """The frame that X is, with names of text; or nothing."""
-    if hasattr(X, "set_axis") and hasattr(X, "columns"):  # only pandas has names that are no text
+    if hasattr(type(X), "set_axis") and hasattr(X, "columns"):  # only pandas has names that are no text
         texts = [isinstance(name, str) for name in X.columns]
         if not any(texts):
             X = X.set_axis(list(numbered(len(texts))), axis=1)

@@ -7,6 +7,7 @@ to all levels, is left out of the fit and of its intervals. Post-processing, and
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,8 @@ class FittedEquation:
 
     def contrast(self, weights: Mapping[str, float], *, null: float = 0.0, alpha: float = 0.05) -> ContrastEstimate:
         """A linear function of coefficients."""
+        if not 0 < alpha < 1 or not math.isfinite(null):
+            raise ValueError("alpha must be greater than 0 and less than 1, such as 0.05, and null finite")
         row, constant = self._function(weights)
         found = self.equation.contrast(row, alpha, null - constant)
         moved = (found.estimate + constant, found.standard_error, found.lower + constant, found.upper + constant)
@@ -108,14 +111,17 @@ class FittedEquation:
 
     def joint_test(self, names: Sequence[str]) -> JointTest:
         """That all of these coefficients are 0."""
+        if isinstance(names, str) or not names:
+            raise ValueError(f"give a list of names to test, of {', '.join(self.names)}")
         rows, constants = zip(*(self._function({name: 1.0}) for name in names), strict=True)
         return JointTest(*self.equation.joint_test(np.array(rows), -np.array(constants)))
 
     def _function(self, weights: Mapping[str, float]) -> tuple[Floats, float]:
-        unknown = [name for name in weights if name not in self.names]
-        if unknown or not weights:
-            raise ValueError(f"give weights of {', '.join(self.names)}")
+        if unknown := [str(name) for name in weights if name not in self.names]:
+            raise ValueError(f"there is no coefficient {', '.join(unknown)}; there are {', '.join(self.names)}")
         given = np.array([float(weights.get(name, 0.0)) for name in self.shown_as.names])
+        if not given.any() or not np.isfinite(given).all():
+            raise ValueError(f"give finite weights, not all of them 0, of {', '.join(self.names)}")
         return self.directions.T @ (given @ self.shown_as.matrix), float(given @ self.shown_as.constants)
 
 
@@ -169,6 +175,8 @@ class WithIntervals:
 
     def joint_test(self, names: Sequence[str]) -> JointTest:
         """Wald's test that all of these coefficients are 0.
+
+        Where one of them has no bounded interval nothing can be said of all together: the p-value is 1.
 
         Parameters
         ----------

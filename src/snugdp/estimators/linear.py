@@ -13,8 +13,11 @@ from sklearn.base import RegressorMixin
 from snugdp.estimators.intervals import WithIntervals
 from snugdp.estimators.methods.linear import INFERENCE, MEAN, METHODS, Recipe
 from snugdp.estimators.model import LinearModel
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import RealTarget
 from snugdp.numerics.rationals import Real
+from snugdp.tables.schema.kinds import Spline
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 @dataclass(eq=False, repr=False)
@@ -36,8 +39,9 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     delta : Real, default=1e-6
         Failure probability of each fit.
     method : str, default="auto"
-        "auto" (recommended), "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output" or
-        "descent"; the page on linear regression compares them.
+        "auto" (recommended): "whitened" for schemas with all bounds and up to 128 entries, otherwise "adaptive";
+        "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output" or "descent"; the page on
+        linear regression compares them.
     schema : Schema, optional
         Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``. What it leaves open
         is found in private.
@@ -155,6 +159,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     inference: bool = False
     target: str = "robust"
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
 
@@ -172,6 +177,12 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         if not self._wants_intervals():
             return METHODS
         return MEAN if self._is_mean else INFERENCE
+
+    def _read_by(self, layout: Layout) -> dict[str, Any]:
+        """Whether each column has public bounds of its own: the default whitens such rows, unless they are splines."""
+        if self._wants_intervals() or self.method != "auto" or self._is_open or not isinstance(layout, Schema):
+            return super()._read_by(layout)
+        return {"by_column": not any(isinstance(kind, Spline) for kind in layout.columns.values())}
 
     @property
     def _is_mean(self) -> bool:

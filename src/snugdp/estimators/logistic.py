@@ -14,6 +14,7 @@ from snugdp.estimators.glm import GeneralisedModel
 from snugdp.estimators.intervals import WithIntervals
 from snugdp.estimators.methods.glm import GLM_INFERENCE, GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import ClassTarget, OpenClassTarget
 from snugdp.numerics.rationals import Real
 from snugdp.tables.losses.losses import Logistic
@@ -104,11 +105,13 @@ class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # t
         """
         return self._linear(X)
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of every row."""
         linear = self._linear(X)
         return self._answer.predicted(linear)
 
+    @row_by_row
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of all classes, in the order of ``classes_``, for every row."""
         linear = self._linear(X)

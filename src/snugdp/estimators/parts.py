@@ -29,7 +29,7 @@ def in_part(X: Any, y: Any, part: TablePart, *, hidden: bool) -> tuple[Any, Any]
     if frame is None:
         if isinstance(X, list | tuple) and not (X and all(isinstance(path, str) for path in X)):
             raise TypeError(_NO_COLUMN.format(column=part.column))
-        if hasattr(X, "__array__") or hasattr(X, "tocsr"):
+        if hasattr(X, "__array__") or hasattr(type(X), "tocsr"):
             raise TypeError(_NO_COLUMN.format(column=part.column))
         return restricted(open_source(X), part, hidden=hidden), y
     rows = restricted(FrameSource(frame), part, hidden=hidden)

@@ -119,7 +119,7 @@ def _is_array(X: Any) -> bool:
     """Whether it is rows of numbers rather than a table or the path of one."""
     if isinstance(X, list | tuple):
         return not X or not all(isinstance(path, str) for path in X)
-    return isinstance(X, np.ndarray) or hasattr(X, "tocsr") or hasattr(X, "__array__")
+    return isinstance(X, np.ndarray) or hasattr(type(X), "tocsr") or hasattr(X, "__array__")
 
 
 def _column(groups: Any) -> Any:

@@ -16,6 +16,7 @@ from snugdp.estimators.glm import GeneralisedModel
 from snugdp.estimators.intervals import WithIntervals
 from snugdp.estimators.methods.glm import GLM_INFERENCE, GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import CountTarget, OpenCountTarget, Response
 from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.losses.losses import TamedPoisson
@@ -76,6 +77,7 @@ class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # typ
     inference: bool = False
     _estimand = "log-rate"
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The rate of every row, at most ``rate_max``. Rows are read as in the fit."""
         linear = self._linear(X)

@@ -179,8 +179,8 @@ class PrivateEstimator(PaidEstimator):
     def _check_features(self, X: Any) -> None:
         """As in the fit: by scikit-learn for arrays and pandas, of whose names all its versions know."""
         frame = eager(X)
-        if frame is None or hasattr(X, "set_axis"):
-            rows = X if frame is not None or hasattr(X, "tocsr") else matrix(X)
+        if frame is None or hasattr(type(X), "set_axis"):
+            rows = X if frame is not None or hasattr(type(X), "tocsr") else matrix(X)
             validate_data(self, rows, reset=False, skip_check_array=True)
         elif hasattr(self, "feature_names_in_") and frame.columns != list(self.feature_names_in_):
             raise ValueError("The feature names should match those that were passed during fit, in the same order")

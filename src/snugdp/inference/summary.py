@@ -148,7 +148,7 @@ class CoefficientSummary:
     def _repr_html_(self) -> str:
         heads = "".join(f"<th>{head}</th>" for head in ("", *self.heads))
         rows = "".join(
-            f"<tr><td>{html.escape(name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+            f"<tr><td>{html.escape(name)}</td>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
             for name, cells in self.lines
         )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)

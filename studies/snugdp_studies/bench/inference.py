@@ -58,9 +58,13 @@ class Design:
         """The truth."""
         return np.linspace(-1.0, 1.0, self.width) if self.width > 1 else np.array([0.5])
 
+    def drawn_columns(self, generator: Generator, rows: int) -> Floats:
+        """So many rows without their targets."""
+        return _COLUMNS[self.columns](generator, rows, self.width)
+
     def draw(self, generator: Generator) -> tuple[Floats, Floats]:
         """A sample."""
-        X = _COLUMNS[self.columns](generator, self.rows, self.width)
+        X = self.drawn_columns(generator, self.rows)
         linear = X @ self.slopes + self.start
         if self.kind == "labels":
             return X, (generator.random(self.rows) < 1 / (1 + np.exp(-linear))).astype(float)

@@ -77,6 +77,7 @@ def ridge(rows: tuple[Floats, Floats]) -> Floats:
 
 OURS: dict[str, dict[str, Any]] = {  # what each gets beyond budget and bounds
     "auto": {"method": "auto"},
+    "adaptive": {"method": "adaptive"},
     "objective": {"method": "objective"},
     "objective-scale": {"method": "objective", "proposals": {"rule": "scale"}},
     "objective-two-stage": {"method": "objective", "proposals": {"rule": "two_stage"}},

@@ -23,7 +23,7 @@ TRANSFORMERS: list[Any] = [Prepare, StandardScaler, OneHotEncoder]
 
 
 @pytest.mark.slow
-@sampled(8)
+@sampled(8, 1)
 @pytest.mark.parametrize("noise", [None, Simulation(0)])
 @pytest.mark.parametrize("kind", TRANSFORMERS)
 def test_all_of_scikit_learns_checks_pass(kind: Any, noise: Any) -> None:

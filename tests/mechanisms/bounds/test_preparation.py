@@ -359,8 +359,7 @@ def test_forecasts_of_wide_tables_come_true() -> None:
 @pytest.mark.slow
 def test_a_guess_of_few_rows_gives_looks_a_larger_share() -> None:
     declared = Schema({**{f"x{k}": Number() for k in range(60)}, "y": Number()}, target="y")
-    usual, few, many = (TablePreparation(declared, BUDGET, rows=rows) for rows in (None, 1700, 10**6))
-    assert many.cost == usual.cost
+    usual, few = (TablePreparation(declared, BUDGET, rows=rows) for rows in (None, 1700))
     assert usual.cost.mu_squared < few.cost.mu_squared < Fraction(52, 100) * few._square
     assert few.enough_rows <= 1700 < usual.enough_rows
     assert share_found(few, 1700) > 0.75
@@ -368,10 +367,24 @@ def test_a_guess_of_few_rows_gives_looks_a_larger_share() -> None:
     assert model.plan().cost.fits(BUDGET)
 
 
+def test_a_guess_of_many_rows_gives_looks_a_smaller_share_that_tells_as_much() -> None:
+    """A share goes down with the square of the rows, so that noise never is a larger part of them; and not to 0."""
+    declared = Schema({**{f"x{k}": Number() for k in range(10)}, "y": Number()}, target="y")
+    usual = TablePreparation(declared, BUDGET)
+    guesses = [usual.enough_rows * times for times in (1, 4, 5, 8, 10**4)]
+    told = [TablePreparation(declared, BUDGET, rows=rows) for rows in guesses]
+    costs = [one.cost.mu_squared for one in told]
+    assert costs[0] == costs[1] == usual.cost.mu_squared > costs[2] > costs[3] == costs[4] > usual.cost.mu_squared / 3
+    noise = [float(one.looks.law(0, 11).sigma) / rows for one, rows in zip(told, guesses, strict=True)]
+    assert noise == sorted(noise, reverse=True) or noise[2] <= noise[1] * (1 + 1e-9)
+    assert all(one.shortfall(rows) == () for one, rows in zip(told, guesses, strict=True))
+
+
+@pytest.mark.parametrize("rows", [50, 100_000])
 @pytest.mark.parametrize("joint", [True, False])
-def test_the_exact_cost_of_one_row_where_few_are_expected(joint: bool) -> None:
+def test_the_exact_cost_of_one_row_where_few_or_many_are_expected(joint: bool, rows: int) -> None:
     declared = Schema({"x": Number(), "z": Number(), "y": Number()}, target="y")
-    preparation = TablePreparation(declared, BUDGET, True, joint, rows=50)
+    preparation = TablePreparation(declared, BUDGET, True, joint, rows=rows)
     without = table(3000)
     more = {name: np.append(values, HOSTILE[1][name]) for name, values in without.items()}
     one = Scripted(seed=3)

@@ -11,8 +11,9 @@ import pytest
 from snugdp import Boolean, Budget, Cost, Number, Schema, Simulation
 from snugdp.mechanisms.inference.glm import WhitenedGLM
 from snugdp.mechanisms.inference.line import WhitenedLine
-from snugdp.mechanisms.inference.whitening import WhitenedFit, radius_from_counts
+from snugdp.mechanisms.inference.whitening import WhitenedFit, least_error, radius_from_counts
 from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.adaptive import Adaptive
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Logistic, Softmax, TamedPoisson
@@ -34,6 +35,7 @@ def methods(beside: Fraction = Fraction(0), **given: Any) -> list[WhitenedLine |
         WhitenedLine(line, BUDGET, beside, **given),
         WhitenedGLM(labels, BUDGET, losses=(Logistic(),), beside=beside, **given),
         WhitenedGLM(line, BUDGET, losses=(TamedPoisson(10, 5),), beside=beside, **given),
+        WhitenedLine(line, BUDGET, beside, **given, intervals=False),
     ]
 
 
@@ -122,6 +124,22 @@ def test_few_rows_say_nothing() -> None:
     assert np.isfinite(fit.theta).all()
 
 
+def test_without_intervals_the_run_has_their_share_and_loose_bounds_cost_little() -> None:
+    wide = Schema({"a": Number(-20, 20), "b": Number(-20, 20), "y": Number(-8, 8)}, target="y")
+    frame, design = table(1, 4000), Design.of(wide)
+    with_them, without = (WhitenedLine(design, BUDGET, intervals=told) for told in (True, False))
+    assert [step.id for step in with_them.plan().steps if step not in without.plan().steps] == ["release", "errors"]
+    assert without.plan().proposal["m"] > with_them.plan().proposal["m"]
+    fit = fitted(without, frame, wide, 1)
+    assert fit.equation is None
+    plain = Adaptive(design, BUDGET).fit(Secret(Rows(frame, wide)), ReleaseContext(Simulation(1))).value
+    assert plain is not None
+    whitened, unwhitened = (
+        np.abs(np.array(wide.coefficients(each.theta).values)[:2] - [1.0, -0.5]).max() for each in (fit, plain)
+    )
+    assert whitened < 0.1 < unwhitened
+
+
 def test_rows_of_another_design_end_like_any_private_failure() -> None:
     other = Schema({"a": Number(-1, 1), "y": Number(-8, 8)}, target="y")
     with pytest.raises(PrivateComputationError):
@@ -136,4 +154,16 @@ def test_the_radius_is_one_that_about_a_share_of_the_rows_exceed() -> None:
         radius = radius_from_counts(counts, 1.0, top=1.0, rows=20_000, fraction=share, per_octave=2)
         beyond = (lengths >= radius).mean()
         assert beyond <= share < (lengths >= radius / 2**0.5).mean()
-    assert radius_from_counts([0] * 32, 1.0, top=1.0, rows=10, fraction=0.5, per_octave=2) == 2.0**-16
+    assert radius_from_counts([0] * 32, 1.0, top=1.0, rows=10, fraction=0.5, per_octave=2) == 1.0
+
+
+def test_rare_long_rows_are_not_shortened_where_they_tell_the_most() -> None:
+    """Levels that one row in twenty has: at half of the rows, nearly all of what they tell would be cut off."""
+    counts = [0.0] * 32
+    counts[6], counts[14] = 1000.0, 19_000.0  # lengths of about 0.1 and 0.007
+    least = radius_from_counts(counts, 0.03, top=1.0, rows=20_000, fraction=0.5, per_octave=2)
+    assert least_error(counts, 0.03, least, 20.0) > 8 * least
+    noisy = [4.4 / 0.03, *counts[1:6], 0.0, *counts[7:]]
+    assert least_error(noisy, 0.03, least, 20.0) == least, "noise in the first bin is no row"
+    assert least_error([0.0] * 32, 0.03, 0.25, 20.0) == 0.25
+    assert least_error(counts, 0.03, least, 1e9) == least, "where noise is all there is, it counts"

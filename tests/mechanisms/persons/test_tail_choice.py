@@ -84,6 +84,17 @@ def test_a_cap_is_read_near_the_best_and_never_outside_the_candidates() -> None:
         assert {few.read([size] * len(few.ends)) for size in (0, 10**9)} <= set(range(number))
 
 
+def test_a_cap_is_read_where_numbers_of_rows_end_at_once() -> None:
+    """Everybody has three rows, so that nobody is longer than 3; and a far bin that noise has lifted by four deviations
+    does not lift the cap."""
+    found = vectors()
+    choice = found.cap_choice
+    assert isinstance(choice, TailChoice)
+    everybody = np.array(found.between(totals([{0: 3}, {0: 2, 1: 1}, {0: 1, 1: 1, 2: 1}]))) * 5_000
+    lifted = everybody + np.eye(len(everybody), dtype=int)[-1] * int(4 * choice.law.sigma)
+    assert all(2 <= choice.caps[choice.read(each.tolist())] <= 4 for each in (everybody, lifted))
+
+
 def test_it_is_for_gaussian_shares_of_persons_that_come_or_go() -> None:
     for share in (Share.pure(Budget(1)), Share.gaussian(Budget(1, 1e-6, Neighbours.REPLACE))):
         with pytest.raises(ValueError, match="add/remove"):

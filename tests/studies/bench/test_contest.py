@@ -93,7 +93,7 @@ REQUESTS = [
     (["--data", "{}/nowhere"], "is no folder"),
     (["--data", "{}/empty"], "there is no table in"),
     (["--data", "{}", "--datasets", "bikes"], "no table bikes; there are named, plain"),
-    (["--data", "{}", "--methods", "magic"], "no method magic; there are auto, objective"),
+    (["--data", "{}", "--methods", "magic"], "no method magic; there are auto, "),
     (["--data", "{}", "--epsilons", "-1"], "epsilons must be above 0"),
     (["--data", "{}", "--json", "{}/nowhere/all.json"], "No such file"),
 ]

@@ -40,7 +40,7 @@ def test_what_a_process_prints_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.own > 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_imports_are_measured() -> None:
     light, heavy = import_costs(("Budget", "LinearRegression"), repeats=1)
     assert 0 < light.min_s <= light.median_s

@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import Any
 
 from snugdp.core.guarantee import Budget
+from snugdp.core.outcome import Unit
 from snugdp.estimators.workflows.grids import is_list
 from snugdp.mechanisms.linear.base import Design, Method
+
+_MOST_WHITENED = 128  # entries of a row: beyond, the Gram matrix is mostly noise and takes long
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,21 @@ def _adaptive_after(design: Design, budget: Budget, *, beside: Fraction, found_r
     return Adaptive(design, budget, beside)
 
 
+def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_column: bool = False) -> Method:
+    """Rows with public bounds ``by_column`` are whitened first: they seldom fill these, and not evenly."""
+    from snugdp.mechanisms.objective.adaptive import Adaptive
+
+    if by_column and design.protects is Unit.ROW and design.entries <= _MOST_WHITENED:
+        return _whitened_fit(design, budget, beside=beside)
+    return Adaptive(design, budget, beside)
+
+
+def _whitened_fit(design: Design, budget: Budget, *, beside: Fraction = Fraction(0), found_rows: float = 0) -> Method:
+    from snugdp.mechanisms.inference.line import WhitenedLine
+
+    return WhitenedLine(design, budget, beside, intervals=False)
+
+
 def _whitened(maker: str) -> Recipe:
     """A way on whitened rows, which knows what is identified (``basis``)."""
 
@@ -99,7 +117,9 @@ MEAN: dict[str, Recipe] = {"auto": _whitened("inference.mean:WhitenedMean")}
 """The ways to fit a conditional mean; all have intervals."""
 
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe("objective.adaptive:Adaptive", after=_adaptive_after, persons=True),
+    "auto": Recipe(_auto, after=_adaptive_after, persons=True),
+    "whitened": Recipe(_whitened_fit, after=_whitened_fit),
+    "adaptive": Recipe("objective.adaptive:Adaptive", after=_adaptive_after, persons=True),
     "objective": Recipe(
         "objective.robust:ObjectivePerturbation",
         ("rule", "loss", "tau", "ridge", "general"),

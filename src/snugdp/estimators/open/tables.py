@@ -23,7 +23,7 @@ from snugdp.tables.layouts.points import MatrixSchema, MatrixSource, unlabelled
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Number
 from snugdp.tables.schema.schema import Schema
-from snugdp.tables.sources import Source, open_source
+from snugdp.tables.sources import Source, is_named, open_source
 from snugdp.tables.sources.base import step
 from snugdp.tables.sources.sparse import SparseBlock, read_matrix
 
@@ -85,7 +85,7 @@ def open_input(
     name = _free(target.name or "y", frame.columns)
     source = open_source(joined(frame, name, target.values))
     declared, left_out = _inferred(source, name)
-    named = X if hasattr(X, "set_axis") else None
+    named = X if hasattr(type(X), "set_axis") else None
     return replace(_checked(source, with_target(declared, name, target.given, intercept), left_out), named=named)
 
 
@@ -168,14 +168,14 @@ def open_points(
     else:
         names = (name for name in source.types if name != person)
         declared, left_out = Schema({name: kind(place) for place, name in enumerate(names)}), {}
-    named = X if hasattr(X, "set_axis") else None
+    named = X if hasattr(type(X), "set_axis") else None
     return replace(_checked(source, replace(declared, intercept=False), left_out), named=named)
 
 
 def _has_no_names(X: Any, undescribed: bool) -> bool:
     """Whether it is rows of an array or a list; of what is described by a schema, neither a list of paths."""
     if undescribed:
-        return not isinstance(X, str | os.PathLike | Source)
+        return not is_named(X)
     paths = isinstance(X, list | tuple) and all(isinstance(path, str | os.PathLike) for path in X)
     return (isinstance(X, list | tuple | np.ndarray) and not paths) or is_sparse(X)
 

@@ -17,6 +17,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, NotReleased, missing_notes, require_rows
 from snugdp.estimators.inputs import InputTable
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.open.schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open.tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
@@ -223,6 +224,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         plan: Plan = method.plan()
         return plan.with_notes(*missing_notes(layout), Note("missing-number"))
 
+    @row_by_row
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
         self._require_release()

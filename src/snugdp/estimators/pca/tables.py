@@ -130,7 +130,7 @@ def read(X: Any, bounds: PointBounds) -> InputTable:
         layout = bounds.layout(numbered(rows.shape[1]))
         assert isinstance(layout, MatrixSchema)
         return InputTable(MatrixSource(rows, layout), layout, rows[:0])
-    return InputTable(frame, bounds.layout(tuple(frame.columns)), X if hasattr(X, "set_axis") else None)
+    return InputTable(frame, bounds.layout(tuple(frame.columns)), X if hasattr(type(X), "set_axis") else None)
 
 
 def faces(X: Any, layout: Layout, units: Units) -> Floats:

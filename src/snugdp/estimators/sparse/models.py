@@ -13,6 +13,7 @@ from snugdp.core.guarantee import Budget, Cost
 from snugdp.estimators.inputs import one_column
 from snugdp.estimators.labels import as_numbers, declared, labels_of
 from snugdp.estimators.methods.linear import METHODS, Recipe
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.sparse.base import SparseModel
 from snugdp.estimators.sparse.tables import BoxBounds, ClassBoxBounds, require_truth, targets
 from snugdp.mechanisms.linear.base import Design, Fit, Method
@@ -118,6 +119,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     def _nothing_given(self) -> bool:
         return self.y_bound is None
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit: clipped to their bounds, shortened to the norm."""
         scaled = self._linear(X)
@@ -242,6 +244,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         """The log-odds of the second class, for every row. Rows are read as in the fit."""
         return self._linear(X)
 
+    @row_by_row
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of both classes, for every row."""
         odds = self._linear(X)
@@ -253,6 +256,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         odds = self._linear(X)
         return -np.stack([np.logaddexp(0.0, odds), np.logaddexp(0.0, -odds)], axis=1)
 
+    @row_by_row
     def predict(self, X: Any) -> NDArray[Any]:
         """The more probable class of every row."""
         second = (self._linear(X) > 0).astype(np.int64)

@@ -96,7 +96,7 @@ def read(
         raise ValueError(NO_TARGET)
     if frame is not None:
         box = bounds.box(tuple(frame.columns))
-        named = X if hasattr(X, "set_axis") else None
+        named = X if hasattr(type(X), "set_axis") else None
         return SparseTable(Candidates(box, table=joined(frame, str(box.target), y), **how), box, named)
     rows = canonical(X) if issparse(X) else matrix(X)
     if rows.shape[0] != len(y):

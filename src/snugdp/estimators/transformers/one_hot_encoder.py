@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from snugdp.estimators.transformers.base import Floats, PrivateTransformer
 from snugdp.tables.found import FoundColumn, FoundLevels
 from snugdp.tables.schema.kinds import Category, Column
 from snugdp.tables.schema.schema import Schema
-from snugdp.tables.sources import Source
+from snugdp.tables.sources import is_named
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +87,7 @@ class OneHotEncoder(PrivateTransformer):
     _usual = False  # its entries are 0 for levels that are not known
 
     def _points(self, X: Any, person: str | None) -> OpenInput:
-        if eager(X) is not None or isinstance(X, str | os.PathLike | Source):
+        if eager(X) is not None or is_named(X):
             return super()._points(X, person)
         schema = self._schema
         frame = labels_frame(X, None if schema is None else list(schema.columns))

@@ -40,6 +40,7 @@ Output = TypeVar("Output")
 # Chosen on made-up tables and on public ones that no benchmark uses: docs/benchmarks.md.
 _LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
 _MOST_LOOKS = Fraction(1, 2)  # of M squared, where rows are known to be few for so many columns
+_LEAST_LOOKS, _PLENTY = Fraction(8, 100), 4  # of M squared, from far more rows on than so many times those it takes
 _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
@@ -59,7 +60,8 @@ class TablePreparation:
     ``constant``, ``joint``: as in the layout. ``standardised``: whether rows are read in that layout, and their lengths
     looked at too. ``alone``: nothing follows, so that the looks have all of the budget. ``counts``: the target holds
     counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
-    ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share.
+    ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share, where it
+    is large, a smaller one.
     ``longer``: the share of rows that is to be longer than the radius, if not the usual one.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
@@ -115,11 +117,16 @@ class TablePreparation:
 
     @cached_property
     def _looks_share(self) -> Fraction:
-        """The usual one; or, as far as that goes, the one with which the rows that are expected are enough."""
+        """The usual one; or, as far as that goes, the one with which the rows that are expected are enough.
+
+        Of rows in plenty less noise tells as much: the fit gets what the looks do not need.
+        """
         if self.rows is None:
             return _LOOKS_SHARE
         lacking = Fraction(replace(self, rows=None).enough_rows, self.rows)
-        return min(max(_LOOKS_SHARE, _LOOKS_SHARE * lacking**2), _MOST_LOOKS)
+        if lacking >= 1:
+            return min(_LOOKS_SHARE * lacking**2, _MOST_LOOKS)
+        return max(_LOOKS_SHARE * min(_PLENTY * lacking, Fraction(1)) ** 2, _LEAST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:

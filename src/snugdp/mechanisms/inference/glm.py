@@ -18,7 +18,7 @@ from snugdp.mechanisms.objective.adaptive import glm_square
 from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import GLMRun, company_run, nothing_left, root_below
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy, Forecast, Note
+from snugdp.propose.forecast import Accuracy, Forecast
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -95,12 +95,12 @@ class WhitenedGLM:
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, (before, after) = self._run, self._whitening.steps()
-        needed = Note("intervals-bounded", {"rows": self._whitening.rows_needed})
+        needed = self._whitening.note
         step = Step("release", StepKind.RELEASE, StepNoise("objective", "gaussian"), run.cost)
         return Plan(
             THEOREM.title,
             THEOREM,
-            (*before, step, after),
+            (*before, step, *after),
             {"ridge": float(run.ridge), "m": float(run.m)},
             Forecast(notes=(needed,)),
             self.budget,

@@ -1,4 +1,4 @@
-"""A line with intervals: rows whitened and shortened with their targets, a robust run on them, and its covariance.
+"""A line on whitened rows, which are shortened with their targets: a robust run, and its covariance for intervals.
 
 Proof: ``whitened.proof.md``, Theorem 1; the numbers in the comments are those of its algorithm.
 """
@@ -20,13 +20,12 @@ from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
     least_sharp_ridge,
     nothing_left,
-    robust_line,
     root_above,
     root_below,
 )
 from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy, Note
+from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -35,11 +34,12 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.rows import Rows
 
-THEOREM = theorem("linear-inference/1")
+THEOREMS = {True: theorem("linear-inference/1"), False: theorem("linear-whitened/1")}  # by whether it has intervals
 
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices; the rest is the run.
 _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 13))
-_LONG = 0.5  # of the rows, about, are shortened
+_LONG = 0.5  # of the rows, about, are shortened, at most
+_USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
 _GUESS = 0.2  # mean size of a target, as a part of its bound
 
@@ -61,20 +61,22 @@ class _LineParts:
 
 
 @lru_cache(maxsize=64)
-def _line_parts(design: Design, budget: Budget, beside: Fraction) -> _LineParts:
+def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: bool) -> _LineParts:
     """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
     total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
     left = total - beside
     if left <= 0:
         raise nothing_left(beside)
-    shares = _SHARES if design.row_map.constant else (Fraction(0), *_SHARES[1:])
+    asked = (design.row_map.constant, True, True, True, intervals)
+    shares = [share if wanted else Fraction(0) for share, wanted in zip(_SHARES, asked, strict=True)]
     mus = [root_below(share * left) for share in shares]
     m, rows = root_below((1 - sum(shares)) * left), whitened_design(design.entries)
     least, sharp = least_sharp_ridge(rows, budget, m, root_above(beside + sum(mu**2 for mu in mus)))
     kind: Kind = "class_t_sharp" if sharp else "class_t"
     run = Perturbation(rows, LogCosh(rows.y_bound), m, max(least, _MIN_RIDGE * rows.x_squared), kind)
     centre = MeanTarget(design, mus[0]) if mus[0] else None
-    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_LONG)
+    noise = float(_USUAL / m)
+    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_LONG, noise=noise)
     parts = _LineParts(centre, SizeHistogram(design, mus[1]), whitening, run)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
@@ -83,7 +85,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction) -> _LineParts:
 
 @dataclass(frozen=True)
 class WhitenedLine:
-    """Fit a line on whitened rows, and release what its standard errors are computed from; a ``Method``.
+    """Fit a line on whitened rows; with ``intervals`` release what standard errors are computed from. A ``Method``.
 
     Nothing is tested and nothing is refused. ``beside``: mu squared of a Gaussian release that somebody else makes of
     the same budget. ``basis``: orthonormal columns that span what is identified, such as levels relative to a reference
@@ -102,6 +104,7 @@ class WhitenedLine:
     budget: Budget
     beside: Fraction = Fraction(0)
     basis: Matrix | None = None
+    intervals: bool = True
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -109,7 +112,7 @@ class WhitenedLine:
 
     @property
     def _planned(self) -> _LineParts:
-        return _line_parts(self.design, self.budget, self.beside)
+        return _line_parts(self.design, self.budget, self.beside, self.intervals)
 
     @property
     def _whitening(self) -> Whitening:
@@ -126,20 +129,20 @@ class WhitenedLine:
         """What will be done and what it costs."""
         parts, run = self._planned, self._planned.run
         before, after = self._whitening.steps()
-        forecast = robust_line(run.noise_at_most)
-        needed = Note("intervals-bounded", {"rows": self._whitening.rows_needed})
+        needed = (self._whitening.note,) if self.intervals else ()
+        proved = THEOREMS[self.intervals]
         return Plan(
-            THEOREM.title,
-            THEOREM,
+            proved.title,
+            proved,
             (
                 *([parts.centre.step("centre", "mean-target")] if parts.centre else []),
                 parts.sizes.step("sizes", "target-sizes", parts.sizes.deviation),
                 *before,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
-                after,
+                *after,
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            replace(forecast, notes=(*forecast.notes, needed)),
+            Forecast(notes=(Note("robust-line"), *needed)),
             self.budget,
         )
 
@@ -160,12 +163,13 @@ class WhitenedLine:
         return Sizes.read(counts, float(histogram.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> WhitenedFit:
-        """Whiten, run, and take both matrices at the result."""
+        """Whiten and run; for intervals take both matrices at the result."""
         whitening, run = self._whitening, self._run(certificate)
         matrix, released = whitening.draw(data, noise)  # 3
         rows = whitening.whitened(data, matrix, "shorten")
         start = constant_line(matrix, certificate.centre)
         theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 4
+        numbers = {name: value for name, value in run.released.items() if name != "noise_at_most"}  # of whitened rows
         return WhitenedFit(
-            theta, None, {**run.released, **released, "centre": float(certificate.centre)}, directions, equation
+            theta, None, {**numbers, **released, "centre": float(certificate.centre)}, directions, equation
         )

@@ -54,7 +54,8 @@ THEOREM = theorem("linear-mean/1")
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, the Gram matrix of whitened rows,
 # the pilot, the sizes of its residuals, both matrices of the covariance; the rest is the step.
 _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 12, 8, 4, 10))
-_LONG = 0.5  # of the rows, about, are shortened
+_LONG = 0.5  # of the rows, about, are shortened, at most
+_USUAL_CLIP = 6.0  # deviations of a residual
 _CLEAR = 3.0  # deviations of noise
 _ROOM = math.sqrt(2)  # the clip of the step, over the largest size that is seen,
 _MORE_ROOM = 2 * _ROOM  # and where there is an intercept, which a clipped tail would pull
@@ -89,7 +90,8 @@ def _mean_parts(design: Design, budget: Budget, beside: Fraction) -> _MeanParts:
         raise nothing_left(beside)
     shares = _SHARES if design.row_map.constant else (Fraction(0), *_SHARES[1:])
     mus = [root_below(share * left) for share in (*shares, 1 - sum(shares))]
-    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[7], share=_LONG)
+    noise = _USUAL_CLIP / float(mus[8])
+    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[7], share=_LONG, noise=noise)
     centre = MeanTarget(design, mus[0]) if mus[0] else None
     return _MeanParts(centre, SizeHistogram(design, mus[1]), whitening, mus[4], mus[5], mus[6], mus[8])
 
@@ -139,7 +141,7 @@ class WhitenedMean:
         parts = self._planned
         before, after = self._whitening.steps()
         matrix = StepNoise("whitened-gram-matrix", "gaussian")
-        needed = Note("intervals-bounded", {"rows": self._whitening.rows_needed})
+        needed = self._whitening.note
         return Plan(
             THEOREM.title,
             THEOREM,
@@ -151,7 +153,7 @@ class WhitenedMean:
                 Step("pilot", StepKind.STATISTIC, StepNoise("pilot-line", "gaussian"), Cost(mu=parts.pilot)),
                 self._residuals.step("residuals", "residual-sizes", self._residuals.deviation),
                 Step("release", StepKind.RELEASE, StepNoise("clipped-residuals", "gaussian"), Cost(mu=parts.step)),
-                after,
+                *after,
             ),
             {},
             Forecast(notes=(Note("conditional-mean"), needed)),

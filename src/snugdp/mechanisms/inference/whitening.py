@@ -23,6 +23,7 @@ from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.linear.noisy_sums import law_for, noisy_gram, symmetric
 from snugdp.mechanisms.objective.perturbation import ObjectiveRun, Point
 from snugdp.noise import Gaussian, Noise
+from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.whitened import Long, WhitenedRows
@@ -38,7 +39,9 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
-_CLEAR = 3.0  # deviations of noise
+_CLEAR, _SURE = 3.0, 4.5  # deviations of noise
+_LEAST = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
+_ABOVE = 1 - 1e-9
 _POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
 
 
@@ -62,8 +65,10 @@ def whitened_design(directions: int) -> Design:
 class Whitening:
     """X'X with noise, and the lengths of rows that it whitens; and, after a run, both matrices of its covariance.
 
-    ``gram``, ``radius``, ``pair``: mu of each. ``share``: of rows, about, that are longer than the radius. ``basis``:
-    orthonormal columns that span what is identified; public, or a function of what was released.
+    ``gram``, ``radius``, ``pair``: mu of each; without these matrices there are no standard errors, and ``pair`` is 0.
+    ``share``: of rows, about, that are longer than the radius. ``noise``: where rows are shortened, the deviation of
+    the noise of the run in that of a residual, for a row of norm 1; then fewer rows are, if that is expected to pay.
+    ``basis``: orthonormal columns that span what is identified; public, or a function of what was released.
 
     Guarantee: the cost of its steps, when one row comes or goes (``whitened.proof.md``, Lemmas 1 and 2).
     """
@@ -73,6 +78,7 @@ class Whitening:
     radius: Fraction
     pair: Fraction
     share: float
+    noise: float | None = None
     basis: Matrix | None = None
 
     def __post_init__(self) -> None:
@@ -85,17 +91,19 @@ class Whitening:
         return self.design.entries if self.basis is None else len(self.basis[0])
 
     @property
-    def rows_needed(self) -> int:
+    def note(self) -> Note:
         """With so many rows, spread evenly over all directions, most intervals are bounded."""
-        return math.ceil(6 * self.directions / self.pair)
+        each = 6 / self.pair
+        return Note("intervals-bounded", {"rows": math.ceil(each * self.directions), "own": math.ceil(each)})
 
-    def steps(self) -> tuple[tuple[Step, ...], Step]:
-        """Those before the run, and the one after it."""
+    def steps(self) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+        """Those before the run, and those after it."""
         lengths = StepNoise("row-lengths", "gaussian", float(1 / self.radius), "rows")
+        both = StepNoise("covariance-matrices", "gaussian")
         return (
             Step("gram", StepKind.STATISTIC, StepNoise("gram-matrix", "gaussian"), Cost(mu=self.gram)),
             Step("radius", StepKind.STATISTIC, lengths, Cost(mu=self.radius)),
-        ), Step("errors", StepKind.RELEASE, StepNoise("covariance-matrices", "gaussian"), Cost(mu=self.pair))
+        ), (Step("errors", StepKind.RELEASE, both, Cost(mu=self.pair)),) * bool(self.pair)
 
     @property
     def mu_squared(self) -> Fraction:
@@ -119,6 +127,10 @@ class Whitening:
         radius = radius_from_counts(
             noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
         )
+        usual = math.sqrt(floor / square * float((1 - floor / (np.maximum(values, 0.0) + floor)).sum()) / rows)
+        radius = min(max(radius, _LEAST * usual), 1.0)
+        if self.noise is not None:
+            radius = least_error(noisy, float(self.radius), radius, self.noise * math.sqrt(self.directions))
         return _as_matrix(wide / radius), {"radius": radius, "rows": rows}
 
     def whitened(self, data: Secret[Rows], matrix: Matrix, long: Long) -> Secret[Rows]:
@@ -127,17 +139,18 @@ class Whitening:
 
     def fit(
         self, rows: Secret[Rows], run: ObjectiveRun, matrix: Matrix, start: Point, noise: Noise
-    ) -> tuple[Floats, Floats, NoisyEquation]:
+    ) -> tuple[Floats, Floats, NoisyEquation | None]:
         """The run, and both matrices at its result: theta, the directions, and the equation."""
         theta = run.draw(rows, noise.at("release"), start)  # 5
-        point = np.array([float(value) for value in theta])
+        point, directions = np.array([float(value) for value in theta]), np.array(matrix)
+        if not self.pair:
+            return directions @ point, directions, None
         moved = point - np.array([float(value) for value in start])
         loss: Any = run.loss
         hessian, scores, deviations = self.matrices(rows, loss, point, noise.at("errors"))
         equation = NoisyEquation(
             hessian, float(run.ridge) * moved, scores, float(run.sigma) ** 2, *deviations, base=point
         )
-        directions = np.array(matrix)
         return directions @ point, directions, equation
 
     def matrices(
@@ -174,7 +187,8 @@ def radius_from_counts(
 ) -> float:
     """The smallest edge of a bin that about a fraction of the rows exceed, from noisy counts from the top down.
 
-    A beginning of the list counts as empty while it is no more than that, or than three deviations of its noise.
+    A beginning of the list counts as empty while it is no more than that, or than three deviations of its noise. Where
+    all of it is, nothing is known of the rows, and the radius is the top.
 
     >>> radius_from_counts([3, -2, 1, 40, 300, 500], 0.5, top=8.0, rows=840.0, fraction=0.5, per_octave=2)
     1.4142135623730951
@@ -185,8 +199,33 @@ def radius_from_counts(
         if total > max(fraction * rows, _CLEAR * math.sqrt(place + 1) / mu):
             break
     else:
-        place = len(counts)
+        place = 0
     return float(top * 2.0 ** (-place / per_octave))
+
+
+def least_error(counts: Sequence[float], mu: float, least: float, noise: float) -> float:
+    """The edge of a bin, from ``least`` on, at which the error of a line on rows that are shortened to it is smallest.
+
+    Counts are noisy, from length 1 down, two bins an octave. Of rows of length l, shortened by k, the sum of (k l)^2
+    is what they tell, in all directions together; the variance of their sum of residuals has that of k^4 l^2 in it, and
+    the noise grows with the radius. ``noise``: that of a row of norm 1 in all directions together, in residuals. Only
+    bins that are sure to hold rows count, as noise in the first ones would look like rows that tell much.
+
+    >>> round(least_error([0, 0, 0, 0, 0, 300, 0, 0, 0, 9700], 0.1, 2**-4.5, 5.0), 4)  # rare long rows tell the most
+    0.1768
+    >>> least_error([0, 0, 0, 0, 0, 0, 0, 4000, 6000, 0], 0.1, 2**-4.0, 5.0)
+    0.0625
+    """
+    places = [place for place, count in enumerate(counts) if count > _SURE / mu]
+    if not places:
+        return least
+    edges = 2.0 ** (-np.arange(len(counts)) / _PER_OCTAVE)
+    rows, lengths = np.array([float(counts[place]) for place in places]), edges[places] * 2 ** (-0.5 / _PER_OCTAVE)
+    radii = np.array([edge for edge in edges if edge >= least * _ABOVE])[::-1, None]
+    short = np.minimum(radii / lengths, 1.0)
+    told = (short * lengths) ** 2 @ rows
+    errors = (noise**2 * radii[:, 0] ** 2 + (short**2 * lengths) ** 2 @ rows) / told**2
+    return float(radii[np.argmin(errors), 0])
 
 
 def _lengths(rows: Rows, matrix: Matrix) -> list[int]:

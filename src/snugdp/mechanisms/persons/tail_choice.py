@@ -28,10 +28,14 @@ FULL = 1 << 16  # the largest weight of a person, whole
 EVERY = 2  # of the candidates is an end of a bin
 MANY = 50  # numbers, from which on a cap is read from counts
 TAIL_PART = Fraction(1, 20)  # of a share
-_CLEAR = 12.0  # deviations: so many persons together are clearly there
-_SLOPES = np.geomspace(0.4, 12, 18)  # of the logarithm of the number of persons, in that of their rows
-_BENDS = np.array([-0.2, 0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0])  # 0: Pareto tails; others: Weibull tails
-_FACTORS = np.array([0.8, 0.9, 1.0, 1.1, 1.2])  # of the number of persons with which a tail begins
+_CLEAR = 5.0  # deviations: so many persons are clearly there,
+_RUNS = (1, 2, 4)  # in so many bins together
+_BEFORE = (6, 2)  # a tail begins up to so many bins before them, and at least so many: there numbers begin to fall
+_FREE = 2.0  # the price, in logarithms of likelihoods, of a bin before the tail, whose number is taken as it is
+_SLOPES = np.geomspace(0.1, 20, 26)  # of the logarithm of the number of persons, in that of their rows
+_BENDS = np.array([-0.2, 0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0])  # 0: Pareto tails; others: Weibull tails
+_ENDLESS, _BENT = 2.0, 3.0  # prices of a tail whose mean is infinite, and of a bend of 1
+_SHIFTS = (0.0, -1.0, 1.0)  # deviations by which the number of persons in a tail may be off
 _BEYOND = 40  # lengths above the largest cap, four for every doubling
 _NOBODY = 0.5  # persons: a tail ends where fewer are left
 _LEAST_CHANCE = 1e-3
@@ -74,26 +78,20 @@ class TailChoice:
     def read(self, noisy: Sequence[int]) -> int:
         """The position of the cap with the least regret on average over tails, each weighed by its likelihood."""
         counts, spread = np.array([count / FULL for count in noisy]), float(self.law.sigma) / FULL
-        above = np.cumsum(counts[::-1])[::-1]
-        clear = np.flatnonzero(above >= _CLEAR * spread * np.sqrt(np.arange(len(counts), 0, -1)))
-        first = int(clear[-1]) if len(clear) else 0
-        return EVERY * first + self._least_regret(counts[first:], max(float(above[first]), spread), spread)
+        first, last = (max(_last_clear(counts, spread) - before, 0) for before in _BEFORE)
+        return EVERY * first + self._least_regret(counts[first:], spread, last - first)
 
-    def _least_regret(self, counts: Floats, begin: float, spread: float) -> int:
-        """Of the caps from the first bin on, where a tail of about so many persons begins."""
+    def _least_regret(self, counts: Floats, spread: float, last: int) -> int:
+        """Of the caps from the first of these bins on, for tails that begin there, or later, up to a last bin."""
         caps = np.array([float(cap) for cap in self.caps[-_caps_from(len(self.caps), len(counts)) :]])
-        longer = caps[-1] * 2 ** (np.arange(1, _BEYOND + 1) / 4)
-        lengths = np.concatenate([caps, longer])
-        tails = begin * _tails(np.log(self.rows_of(lengths) / self.rows_of(lengths[:1])))
-        expected = _between(tails[:, : len(caps) : EVERY])
-        variance = spread**2 + expected
-        log_chances = -((counts - expected) ** 2 / variance + np.log(variance)).sum(axis=1) / 2
+        lengths = np.concatenate([caps, caps[-1] * 2 ** (np.arange(1, _BEYOND + 1) / 4)])
+        fits = [_fitted(counts, spread, np.log(self.rows_of(lengths)), len(caps), start) for start in range(last + 1)]
+        persons, log_chances = (np.concatenate(each) for each in zip(*fits, strict=True))
         chances = np.exp(log_chances - log_chances.max())
         likely = chances > _LEAST_CHANCE * chances.sum()
-        persons = _between(np.where(tails[likely] < _NOBODY, 0.0, tails[likely]))
         middle = lengths * 2**0.125
         lost = np.maximum(middle[:, None] - caps, 0) * np.minimum(middle, np.sqrt(self.numbers))[:, None]
-        errors = _absolute(persons @ lost / self.numbers, caps * self.unit)
+        errors = _absolute(persons[likely] @ lost / self.numbers, caps * self.unit)
         regrets = errors / errors.min(axis=1, keepdims=True)
         return int(np.argmin(chances[likely] @ regrets))
 
@@ -108,15 +106,44 @@ def _caps_from(caps: int, bins: int) -> int:
     return caps - EVERY * ((caps + EVERY - 1) // EVERY - bins)
 
 
-def _tails(logs: Floats) -> Floats:
-    """The part of persons above each length, by the logarithm of its rows; a line for every tail."""
+def _last_clear(counts: Floats, spread: float) -> int:
+    """The last bin with which persons begin that are clearly there; 0 if nobody is."""
+    found = 0
+    for run in _RUNS:
+        if run <= len(counts):
+            together = np.convolve(counts, np.ones(run), "valid")
+            found = max(found, *np.flatnonzero(together >= _CLEAR * spread * np.sqrt(run)).tolist(), 0)
+    return found
+
+
+def _fitted(counts: Floats, spread: float, logs: Floats, caps: int, start: int) -> tuple[Floats, Floats]:
+    """Numbers of persons between lengths, a line for every tail that begins with this bin, and log likelihoods.
+
+    Each tail has the number of persons that fits best, and one deviation less and more. The bins before it have the
+    numbers that were seen.
+    """
+    parts, prices = _tails(logs[EVERY * start :] - logs[EVERY * start])
+    shapes, seen = _between(parts[:, : caps - EVERY * start : EVERY]), np.maximum(counts[:start], 0)
+    squares = (shapes**2).sum(axis=1)
+    best = np.maximum(shapes @ counts[start:] / squares, spread / 4)
+    sizes = np.concatenate([np.maximum(best + shift * spread / np.sqrt(squares), spread / 10) for shift in _SHIFTS])
+    expected = sizes[:, None] * np.tile(shapes, (len(_SHIFTS), 1))
+    variance = spread**2 + expected
+    log_chances = -((counts[start:] - expected) ** 2 / variance + np.log(variance)).sum(axis=1) / 2
+    log_chances -= np.tile(prices, len(_SHIFTS)) + np.log(spread**2 + seen).sum() / 2 + _FREE * start
+    tails = sizes[:, None] * np.tile(parts, (len(_SHIFTS), 1))
+    before = np.tile(np.repeat(seen / EVERY, EVERY), (len(tails), 1))
+    return np.concatenate([before, _between(np.where(tails < _NOBODY, 0.0, tails))], axis=1), log_chances
+
+
+def _tails(logs: Floats) -> tuple[Floats, Floats]:
+    """The part of persons above each length, by the logarithm of its rows, and the price of every tail."""
     slopes, bends = (each.ravel()[:, None] for each in np.meshgrid(_SLOPES, _BENDS))
     steep = np.where(bends == 0, 1.0, bends)
     with np.errstate(over="ignore"):
-        falls = slopes * np.where(bends == 0, logs, np.expm1(steep * logs) / steep)
-        parts = np.exp(-falls)
-    found: Floats = np.concatenate([factor * parts for factor in _FACTORS])
-    return found
+        parts = np.exp(-slopes * np.where(bends == 0, logs, np.expm1(steep * logs) / steep))
+    prices = _ENDLESS * ((bends <= 0) & (slopes < 1)) + _BENT * np.maximum(bends, 0)
+    return parts, prices[:, 0]
 
 
 def _between(tails: Floats) -> Floats:

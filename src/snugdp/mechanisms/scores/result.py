@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from snugdp.mechanisms.scores.bins import BINS, EVEN, probabilities
+from snugdp.mechanisms.scores.bins import EVEN, probabilities
 from snugdp.mechanisms.scores.curves import CalibrationBin, Placement, RocPoint, ScoreBins
 from snugdp.mechanisms.scores.images import CELLS
 from snugdp.mechanisms.scores.intervals import (
@@ -152,9 +152,9 @@ class ModelScores:
         """Noisy counts of both classes by bins of the score, if they were released."""
         if "bins" not in self.parts:
             return None
-        counts = self.parts["bins"]
+        counts, number = self.parts["bins"], len(self.edges) + 1  # not all versions have the same number
         lines = probabilities(self.edges)
-        return ScoreBins(counts[BINS:], counts[:BINS], self.deviations["bins"] ** 2, lines, self._kurtosis)
+        return ScoreBins(counts[number:], counts[:number], self.deviations["bins"] ** 2, lines, self._kurtosis)
 
     @property
     def _kurtosis(self) -> float:

@@ -64,8 +64,9 @@ def rows_between(edges: tuple[int, ...], cells: Cells) -> list[int]:
     [2, 2]
     """
     tally = cells.counts() if isinstance(cells, WeightedCells) else cells
-    found = ValueCounts(tally, np.ones_like(tally)) if isinstance(tally, np.ndarray) else tally.whole()
-    place = np.searchsorted(np.array(edges[1:-1], dtype=np.int64), found.values, side="right")
+    found = ValueCounts(tally, np.ones_like(tally)) if isinstance(tally, np.ndarray) else tally
     rows = np.zeros(len(edges) - 1, dtype=np.int64)
-    np.add.at(rows, place, found.counts)
+    for block in found.blocks():
+        place = np.searchsorted(np.array(edges[1:-1], dtype=np.int64), block.values, side="right")
+        np.add.at(rows, place, block.counts)
     return [int(each) for each in rows]

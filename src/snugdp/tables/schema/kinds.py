@@ -41,7 +41,7 @@ class Interval:
     @property
     def is_open(self) -> bool:
         """Whether a bound is not declared."""
-        return None in (self.end("lower"), self.end("upper"))
+        return any(getattr(self, which) is None for which in _ENDS)
 
     @property
     def middle(self) -> Fraction:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from snugdp.tables.cells import Names, declared, moments, numbers, truths
 from snugdp.tables.cells.dates import MISSING, days
 from snugdp.tables.schema.calendar import steps, turn
-from snugdp.tables.schema.hats import knot_images
+from snugdp.tables.schema.hats import curve_images
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Spline
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Hats:
     >>> out = np.empty((3, 3))
     >>> Hats(0.0, 0.2, 2, 1.0).write(np.array([0.0, 2.5, np.nan]), out)
     >>> out.T.round(4).tolist()
-    [[0.8944, 0.4, 0.2], [0.4472, 0.6, 0.3], [0.0, 0.0, 0.0]]
+    [[1.0, 0.0, 0.0], [0.491, 0.2595, 0.0], [0.0, 0.0, 0.0]]
     """
 
     lower: float
@@ -102,7 +102,7 @@ class Hats:
         place[gaps] = 0.0
         left = np.minimum(place.astype(np.intp), self.cells - 1)
         place -= left
-        images = knot_images(self.cells) * self.limit
+        images = curve_images(self.cells) * self.limit
         steps = np.diff(images, axis=0)
         for entry in range(self.width):
             np.multiply(steps[left, entry], place, out=out[entry])

@@ -20,7 +20,7 @@ from snugdp.tables.cells import declared, inferred
 from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
-from snugdp.tables.schema.hats import knot_images
+from snugdp.tables.schema.hats import curve_images
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Spline, described, type_name
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Date", "Layout", "Number", "Schema", "Spline"]
@@ -342,7 +342,7 @@ class Schema(EqualByKey):
         for name, column in self._used.items():
             if isinstance(column, Spline):
                 own = slice(at, at + column.cells + 1)
-                values[own] = knot_images(column.cells) @ theta[own]
+                values[own] = curve_images(column.cells) @ theta[own]
             at += len(self._entries_of(name))
         return values
 

@@ -15,7 +15,9 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Spline, Undeclared
 
-_TOP_LEVEL_KEYS = ("target", "person", "intercept", "norm", "missing", "columns")
+ABOUT = ("owner", "purpose", "period", "dataset", "contact")  # for reports; no part of the schema
+_PARTS = ("target", "person", "intercept", "norm", "missing", "columns")
+_TOP_LEVEL_KEYS = (*_PARTS, "about")
 _KEYS = {
     "number": ("lower", "upper"),
     "spline": ("lower", "upper", "cells"),
@@ -77,12 +79,44 @@ def _parts(table: Any) -> tuple[dict[str, Any], list[Exception]]:
             made[name] = _column(name, keys)
         except (TypeError, ValueError) as problem:
             problems.append(problem)
-    parts = {**{key: table[key] for key in _TOP_LEVEL_KEYS if key in table}, "columns": made}
+    try:
+        _about(table)
+    except (TypeError, ValueError) as problem:
+        problems.append(problem)
+    parts = {**{key: table[key] for key in _PARTS if key in table}, "columns": made}
     policies = {name: columns[name]["missing"] for name in made if "missing" in columns[name]}
     if policies:  # of single columns, beside that of all others
         others = {name: table.get("missing", "centre") for name in columns if name != table.get("target")}
         parts["missing"] = others | policies
     return parts, problems
+
+
+def about(source: str | Path) -> dict[str, str]:
+    r"""What the section [about] tells the readers of reports; it changes no release, and no question of a ledger.
+
+    >>> about('[about]\nowner = "The shop"\n[columns.age]\ntype = "number"')
+    {'owner': 'The shop'}
+    """
+    where, text = _text(source)
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where}: it is not valid TOML: {error}") from None
+    with named(where):
+        return _about(table)
+
+
+def _about(table: Mapping[str, Any]) -> dict[str, str]:
+    told = table.get("about", {})
+    if not isinstance(told, dict):
+        raise TypeError('about must be a section [about] with lines such as owner = "The shop"')
+    unknown = [key for key in told if key not in ABOUT]
+    if unknown:
+        raise ValueError(f'about: unknown key "{unknown[0]}"; known are {", ".join(ABOUT)}')
+    for key, value in told.items():
+        if not isinstance(value, str):
+            raise TypeError(f'about.{key} must be text, such as {key} = "..."')
+    return told
 
 
 @contextmanager
@@ -152,6 +186,7 @@ def template(
     ]
     for name, column in columns.items():
         lines += ["", section(name), *column_lines(column), *(f"# {hint}" for hint in _HINTS[type(column)])]
+    lines += ["", f"# A section [about] with {', '.join(ABOUT)}, each a text, is shown in reports."]
     if left_out:
         lines += ["", "# Left out:"]
     lines += [f"# {_string(name)}: {reason}" for name, reason in left_out.items()]
