@@ -53,6 +53,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
+def test_counts_say_that_they_count_persons(orders: Path) -> None:
+    said = "numbers of rows are numbers of persons"
+    count = ("query", "count", "o.parquet", "--epsilon", "1", *PERSON)
+    assert said in run(*count)
+    assert said not in run(*count, "--max-rows", "3")
+    assert said not in run("query", "count", "o.parquet", "--epsilon", "1", "-y")
+
+
 @sampled(9)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_protect_persons(orders: Path, name: str) -> None:

@@ -113,3 +113,45 @@ def test_a_report_for_machines() -> None:
     steps = json.loads(Path("m.json").read_text())["steps"]
     assert [step["id"] for step in steps] == ["test-curvature", "test-residual", "release"]
     assert Path("r.html").exists()
+
+
+def test_whose_data_what_for_and_of_when() -> None:
+    """As the schema says in [about], unless options say otherwise; without a report they are refused."""
+    told = '\n[about]\nowner = "The <shop>"\npurpose = "a yearly figure"\nperiod = "2025"\n'
+    Path("about.toml").write_text(Path("people.toml").read_text() + told)
+    known = ("people.parquet", "--schema", "about.toml", "--epsilon", 4)
+    text = page("query", "median", *known, "-c", "age", "--period", "2026", "--contact", "ann@shop.example")
+    for said in ("The <shop>", "a yearly figure", "2026", "ann@shop.example"):
+        assert said in text
+    assert "2025" not in text
+    text = page("fit", "linear", "people.parquet", "about.toml", "--epsilon", 4, "--delta", 1e-6, "-o", "m.json")
+    assert "a yearly figure" in text
+    run("report", "m.json", "-o", "again.html", "--schema", "about.toml", "--owner", "Somebody else")
+    text = Page(Path("again.html").read_text()).text
+    assert "Somebody else" in text
+    assert "a yearly figure" in text
+    assert "The <shop>" not in text
+    assert "--owner is for the report" in run("query", "median", *known, "-c", "age", "--owner", "x", code=1).output
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [("[about]\nowners = 'x'", 'unknown key "owners"'), ("[about]\nperiod = 2025", "about.period must be text")],
+)
+def test_what_about_cannot_say_is_refused_before_the_charge(lines: str, why: str) -> None:
+    Path("about.toml").write_text(Path("people.toml").read_text() + "\n" + lines + "\n")
+    known = ("people.parquet", "--schema", "about.toml", "--epsilon", 4, "-c", "age")
+    run("ledger", "create", "l", "--dataset", "p", "--epsilon", 5)
+    for more in ((), ("--report", "r.html")):
+        assert why in run("query", "median", *known, "--ledger", "l", *more, code=1).output
+    assert "Nothing was charged yet" in run("ledger", "show", "l").output
+
+
+def test_a_report_without_a_ledger_says_so() -> None:
+    known = ("query", "median", "people.parquet", "-c", "age", "--lower", 0, "--upper", 120, "--epsilon", 4)
+    text = page(*known, "--owner", "The shop")
+    assert "none: not counted against any budget" in text
+    run("ledger", "create", "l", "--dataset", "p-2026", "--epsilon", 5)
+    text = page(*known, "--owner", "The shop", "--ledger", "l")
+    assert "p-2026" in text
+    assert "none: not counted" not in text

@@ -43,7 +43,7 @@ def test_scores_are_printed_charged_and_reported(saved: Path, tmp_path: Path) ->
     assert "ROC curve, with a band" in page.read_text()
     found = json.loads(run(*given, "--metric", "auc", "--metric", "log-loss", "--json", "--key", "a").stdout)
     assert 0.5 < found["scores"]["roc_auc"]["value"] < 1
-    assert len(found["roc_curve"]) == 16
+    assert len(found["roc_curve"]) == 12
     assert found["cost"]["epsilon"] == 1
     again = json.loads(run(*given, "--metric", "auc", "--metric", "log-loss", "--json", "--key", "a").stdout)
     assert again["scores"] == found["scores"]

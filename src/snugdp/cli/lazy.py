@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
@@ -67,7 +68,12 @@ def loaded(name: str, verb: Verb) -> Any:
     module, _, attribute = verb.home.partition(":")
     if find_spec(module.partition(".")[0]) is None:
         fail(f"`snugdp {name}` is part of snugdp-studies: pip install snugdp-studies", ERROR)
-    target = getattr(import_module(module), attribute)
+    return _built(name, getattr(import_module(module), attribute))
+
+
+@cache
+def _built(name: str, target: Any) -> Any:
+    """The command of a function or of a ``Typer``: Typer reads the signature once."""
     if isinstance(target, typer.Typer):
         command: Any = typer.main.get_group(target)
         command.name = name

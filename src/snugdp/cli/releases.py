@@ -50,6 +50,9 @@ def _refusal(plan: Plan) -> str:
     return _NOTHING_FOUND if looks and not tests else _REFUSED
 
 
+_IN_SCHEMA = "; by default as [about] in the schema says."
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReleaseOptions(OptionGroup):
     """How one release is paid for and told: a ledger or none, a key or none, for people or for machines."""
@@ -66,6 +69,11 @@ class ReleaseOptions(OptionGroup):
         ),
     ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None
+    owner: Annotated[str | None, typer.Option(help=f"For the report: who answers for the data{_IN_SCHEMA}")] = None
+    purpose: Annotated[str | None, typer.Option(help=f"For the report: what the release is for{_IN_SCHEMA}")] = None
+    period: Annotated[str | None, typer.Option(help=f"For the report: the period of the data{_IN_SCHEMA}")] = None
+    dataset: Annotated[str | None, typer.Option(help=f"For the report: the name of the data{_IN_SCHEMA}")] = None
+    contact: Annotated[str | None, typer.Option(help=f"For the report: whom to ask{_IN_SCHEMA}")] = None
     only_plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop. It is public and free.")] = False
     as_json: AsJson = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking.")] = False
@@ -136,7 +144,7 @@ class ReleaseOptions(OptionGroup):
                 Console().print(*told.tables)
             if not outcome.refused and told.words is not None:
                 say(told.words, err=told.aside)
-            for line in _found_lines(outcome):
+            for line in (*_found_lines(outcome), *_kept_lines(outcome, plan, told)):
                 say(line, err=told.aside)
             if self.book is not None:
                 receipt: Any = getattr(outcome, "receipt", None)
@@ -156,12 +164,17 @@ class ReleaseOptions(OptionGroup):
 
             save(model, file)
         if self.report is not None:
+            from snugdp.report.about import About
             from snugdp.report.model import render
             from snugdp.serial.files import write_text
 
             subject = outcome if model is None else model
             held = plan if model is None else None  # a model has its own
-            page = render(subject, plan=held, title=told.title, rows=told.rows, public=told.public, within=told.within)
+            about = About(self.owner, self.purpose, self.period, self.dataset, self.contact)
+            page = render(
+                subject, plan=held, title=told.title, rows=told.rows, public=told.public, within=told.within,
+                about=about,
+            )  # fmt: skip
             write_text(self.report, page)
 
     def _planned(self, plan: Plan) -> dict[str, Any]:
@@ -229,6 +242,14 @@ def _found_lines(outcome: Outcome[Any]) -> list[str]:
     ]
 
 
+def _kept_lines(outcome: Outcome[Any], plan: Plan, told: ReleaseResult) -> list[str]:
+    """Of a count or a sum nobody should think that it is that of all rows."""
+    one = any(note.code == "persons-one" for note in plan.forecast.notes)
+    if outcome.refused or told.model is not None or not one:
+        return []
+    return ["One row of each person counts: numbers of rows are numbers of persons (--max-rows lets more count)"]
+
+
 @dataclass(frozen=True)
 class ReleaseResult:
     """What a command tells. ``words``, after ``tables``: for people; ``shown``: for machines; ``files``: by content.
@@ -249,6 +270,19 @@ class ReleaseResult:
     tables: Sequence[Any] = ()
 
 
+def _tell_about(given: dict[str, Any]) -> None:
+    """Whose data, what for and of when, for the report: as given, or as the schema says."""
+    from snugdp.tables.schema.toml import ABOUT, about
+
+    if given["report"] is None:
+        unused = next((name for name in ABOUT if given.get(name) is not None), None)
+        if unused is not None:
+            raise ValueError(f"--{unused} is for the report: give --report too")
+    elif given.get("schema") is not None:
+        known = about(given["schema"])
+        given |= {name: known.get(name) for name in ABOUT if name in given and given[name] is None}
+
+
 def releasing(command: Callable[..., None]) -> Callable[..., None]:
     """A command that releases: every one has the option ``--multiline`` too.
 
@@ -267,6 +301,7 @@ def releasing(command: Callable[..., None]) -> Callable[..., None]:
             models.in_range(given["epsilon"], given.get("delta"))
             read = [given.get(name) for name in _READ]
             can_write(given.get("output"), given["report"], read=[*read, *of_ledger(given["ledger"])])
+            _tell_about(given)
             multiline = given["multiline"] if "multiline" in asked else given.pop("multiline")
             if not multiline:
                 from snugdp.cli.reading import table

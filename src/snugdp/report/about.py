@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,17 @@ class About:
     period: str | None = None
     dataset: str | None = None
     contact: str | None = None
+
+    @classmethod
+    def from_toml(cls, schema: str | Path) -> About:
+        r"""What the section [about] of a schema file tells.
+
+        >>> About.from_toml('[about]\nowner = "The shop"\n')
+        About(owner='The shop', purpose=None, period=None, dataset=None, contact=None)
+        """
+        from snugdp.tables.schema.toml import about
+
+        return cls(**about(schema))
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:

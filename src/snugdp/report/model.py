@@ -145,7 +145,10 @@ def pages_of() -> Environment:
 def _about(story: Story) -> tuple[tuple[str, str], ...]:
     """Whose data, what for, of when, and which ledger paid."""
     told = story.about.told
-    return (*told, ("ledger", story.receipt.ledger)) if told and story.receipt is not None else told
+    if not told or story.receipt is None:
+        return told
+    paid = story.receipt.ledger
+    return (*told, ("ledger", "none: not counted against any budget" if paid == "this call" else paid))
 
 
 def _stamp(story: Story) -> str:

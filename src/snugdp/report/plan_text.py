@@ -77,6 +77,8 @@ STEPS = {
     "rows-per-person": "how many rows persons have, {law} noise of {scale} on each count",
     "row-norms": "histogram of norms, {law} noise of {scale} in a bin",
     "row-sums": "sums of scaled rows, {law} noise of {scale} in each",
+    "class-sums": "sums of the rows of each class, {law} noise of {scale} in each",
+    "class-slope": "how steep a rule of their means is, {law} noise of {scale} on each look",
     "row-sum": "sum of the rows, {law} noise of {scale} in every entry",
     "row-count": "number of rows, {law} noise of {scale}",
     "log-cosh-objective": "minimise a log-cosh loss with a random linear term ({law})",
@@ -226,8 +228,8 @@ NOTES = {
     "columns-not-found": "with {rows} rows many columns are not found and left out, first those that lie around 0. "
     "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
     "columns",
-    "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns; with far fewer "
-    "they are the whole line",
+    "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns, a level with "
+    "about {own} rows of its own; with far fewer they are the whole line",
     "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
     "predictions lie nearer to its usual values than its conditional mean does; "
     'target="mean" estimates the mean, with more noise',

@@ -336,7 +336,7 @@ def not_covered(rehearsed: bool) -> tuple[str, ...]:
     return (
         "What is true of people in general. If a model shows that smokers fall ill, that holds for a smoker who is not "
         "in the table too.",
-        "Other releases about the same people. They add up; the ledger named here knows those that were charged to it.",
+        "Other releases about the same people. They add up; a ledger knows those that it paid for, and no others.",
         "What was taken from the same rows without being charged: bounds or columns chosen by looking at them, "
         "transformers fitted to them, scores on private rows.",
         "How long the computation took, and what else the machine it ran on reveals.",

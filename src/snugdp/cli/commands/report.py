@@ -28,6 +28,9 @@ def report(
     period: Annotated[str | None, typer.Option(help="The period of the data, such as 2025.")] = None,
     dataset: Annotated[str | None, typer.Option(help="The name of the data set.")] = None,
     contact: Annotated[str | None, typer.Option(help="Whom to ask.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A schema whose section [about] says these, where they are not given.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,11 +47,13 @@ def report(
         from snugdp.report.model import summary as summed_up
         from snugdp.serial.files import write_text
 
-        can_write(output, summary, read=(model,))
+        can_write(output, summary, read=(model, schema))
         for file in (output, summary):
             if file is not None:
                 new_file(file, force)
         held, about = _held(model), About(owner, purpose, period, dataset, contact)
+        if schema is not None:
+            about = About(**{**dict(About.from_toml(schema).told), **dict(about.told)})
         try:
             pages = {output: render(held, title=title, rows=rows, about=about)}
             if summary is not None:
