@@ -27,6 +27,8 @@ NEEDS = {  # None: this environment
     "interpret-core": ["interpret-core"],
     "pipeline-dp": ["pipeline-dp"],
     "smartnoise-sql": ["smartnoise-sql"],
+    "tmlt.analytics": ["tmlt.analytics"],
+    "dp-accounting": ["dp-accounting"],
 }
 ROWS, TEST, COLUMNS = 10_000, 5_000, 6
 LOOKS = {  # colour, dash, width
@@ -38,6 +40,7 @@ LOOKS = {  # colour, dash, width
     "DP-EBM": ("#8e44ad", "-", 1.4),
     "TukeyEM": ("#c05a00", "-", 1.4),
     "Boosted AdaSSP": ("#1f5f8b", "-", 1.4),
+    "Iterative Hessian Mixing": ("#a6761d", "--", 1.4),
     "least squares, not private": ("#555555", ":", 1.4),
 }
 
@@ -188,6 +191,14 @@ def page(done: dict[str, Any]) -> str:
             cells = [f"{by_epsilon[each][what]:.3g}" for each in epsilons]
             said.append(f"| {name} | {' | '.join(cells)} | {1000 * by_epsilon[1.0]['seconds']:.2g} |")
         said.append("")
+    counts = [one for one in done["results"] if one["what"] == "accounting"]
+    kinds = list(dict.fromkeys(one["table"] for one in counts))
+    said += ["**How many releases of one kind fit epsilon 1 and delta 1e-6**", ""]
+    said += [f"| | {' | '.join(kinds)} |", f"|---|{'---|' * len(kinds)}"]
+    for name in dict.fromkeys(one["name"] for one in counts):
+        by_kind = {one["table"]: one["count"] for one in counts if one["name"] == name}
+        said.append(f"| {name} | {' | '.join(f'{by_kind[kind]:,}' for kind in kinds)} |")
+    said.append("")
     said += [f"Not run here: {name} ({why})." for name, why in done["failed"].items()]
     return "\n".join(said).strip()
 
@@ -206,7 +217,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / ".venv-rivals", help="where environments are")
     parser.add_argument("--only", nargs="*", choices=NEEDS, default=list(NEEDS))
-    parser.add_argument("--tables", nargs="*", default=[], help="these alone; the results of others are kept")
+    parser.add_argument("--tables", nargs="*", default=[], help='these alone, or "accounting"; others are kept')
     parser.add_argument("--again", action="store_true", help="draw and write from docs/rivals.json, without a run")
     given = parser.parse_args()
     new = None if given.again else run(given.only, given.folder, given.tables)

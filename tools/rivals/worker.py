@@ -5,7 +5,9 @@ lie in [-1, 1]. What it cannot use it does not get; nothing is tuned to a table.
 """
 
 import json
+import os
 import sys
+import tempfile
 import time
 import warnings
 from importlib import import_module
@@ -18,7 +20,7 @@ import numpy as np
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 DELTA = 1e-6
 SEEDS = 3
-RELEASES = {"pipeline-dp": 15, "smartnoise-sql": 15}  # they take long; 60 of all others
+RELEASES = {"pipeline-dp": 15, "smartnoise-sql": 15, "tmlt.analytics": 3}  # they take long; 60 of all others
 NO = float("nan")  # no such release
 
 
@@ -156,6 +158,52 @@ def boosted_adassp(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
     return np.column_stack([test, np.ones(len(test))]) / np.sqrt(width) @ line
 
 
+def hessian_mixing(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
+    """Iterative Hessian Mixing (Lev and others 2026, arXiv 2601.07545), written from its authors' code.
+
+    Three steps of Newton's method: each with a Gaussian sketch of the rows, blurred as far as their least eigenvalue
+    does not hide a row already, and a noisy correlation with what is left, clipped to 1. Half of epsilon is for
+    sketches and eigenvalue, half for correlations; numpy's noise.
+    """
+    rng, steps = np.random.default_rng(seed), 3
+    rows = np.column_stack([X, np.ones(len(X))])
+    width = rows.shape[1]
+    rows = rows / np.sqrt(width)
+    failing = DELTA / 10
+    size = 6 * int(max(width, np.log(4 * steps / failing)))
+    hidden = _mixing_level(epsilon / 2, DELTA / 4, size, steps)
+    blur, cut = hidden / np.sqrt(size), np.sqrt(2 * np.log(max(4 / DELTA, 4 / failing)))
+    least = max(np.linalg.eigvalsh(rows.T @ rows)[0] - blur * (cut - rng.normal()), 0)
+    scale = np.sqrt(max(hidden - least, 0))
+    noise, line = np.sqrt(steps) / _gaussian_mu(epsilon / 2, DELTA / 4), np.zeros(width)
+    for _ in range(steps):
+        sketch = rng.normal(size=(size, len(rows))) @ rows + scale * rng.normal(size=(size, width))
+        noisy = rows.T @ np.clip(y - rows @ line, -1, 1) + noise * rng.normal(size=width)
+        line = line + np.linalg.solve(sketch.T @ sketch / size, noisy)
+    return np.column_stack([test, np.ones(len(test))]) / np.sqrt(width) @ line
+
+
+def _mixing_level(epsilon: float, delta: float, size: int, steps: int) -> float:
+    """The least eigenvalue of rows and blur together at which so many sketches have this epsilon and delta.
+
+    Their Rényi divergences, composed and converted at the best order, and the release of the eigenvalue.
+    """
+    orders = 1 + np.geomspace(1e-3, 1e5, 4000)
+
+    def at(level: float) -> float:
+        legal = orders[orders < level * (1 - 1e-9)]
+        rest = legal - 1
+        sketch = size / (2 * rest) * (legal * np.log1p(-1 / level) - np.log1p(-legal / level))
+        turned = (np.log(1 / delta) + rest * np.log1p(-1 / legal) - np.log(legal)) / rest
+        return float(np.min(steps * sketch + turned) + np.sqrt(2 * np.log(1.25 / delta) * size) / level)
+
+    low, high = 2.0, 1e8
+    for _ in range(100):
+        level = np.sqrt(low * high)
+        low, high = (low, level) if at(level) <= epsilon else (level, high)
+    return float(high)
+
+
 def _gaussian_mu(epsilon: float, delta: float) -> float:
     """The mu of Gaussian differential privacy with this epsilon and delta."""
 
@@ -255,6 +303,79 @@ def smartnoise_column(low: float, high: float, epsilon: float) -> Any:
     return mean
 
 
+def tumult_column(low: float, high: float, epsilon: float) -> Any:
+    """Tumult Analytics on local Spark: the average and the median of a table that one row may join, each by epsilon."""
+    library, frames, spark = import_module("tmlt.analytics"), import_module("pandas"), _spark()
+    query, budget = library.QueryBuilder, library.PureDPBudget
+
+    def both(values: Any) -> tuple[float, float]:
+        table = spark.createDataFrame(frames.DataFrame({"v": values}))
+        session = library.Session.from_dataframe(budget(2 * epsilon), "t", table, protected_change=library.AddOneRow())
+        asked = (query("t").average("v", low=low, high=high), query("t").median("v", low=low, high=high))
+        mean, median = (session.evaluate(each, budget(epsilon)).collect()[0][0] for each in asked)
+        return float(mean), float(median)
+
+    return both
+
+
+def _spark() -> Any:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need the same libraries
+    sql: Any = import_module("pyspark.sql")
+    built = sql.SparkSession.builder.master("local[1]")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }.items():
+        built = built.config(name, value)
+    return built.getOrCreate()
+
+
+# ---- how many releases of one kind fit a budget of epsilon 1 and delta 1e-6
+
+KINDS = {"Gaussian, sigma 50": ("gaussian", 50.0), "Laplace, scale 100": ("laplace", 100.0)}
+MOST = 20_000
+
+
+def snugdp_releases(kind: str, scale: float) -> dict[str, int]:
+    """What a ledger takes, whatever is chosen after looking at answers."""
+    import snugdp
+
+    cost = snugdp.Cost(mu=1 / scale) if kind == "gaussian" else snugdp.Cost(epsilon=1 / scale)
+    budget = snugdp.Budget(1, DELTA)
+    ways = {"snugdp, tight ledger": "tight", "snugdp, adding ledger": "addition"}
+    with tempfile.TemporaryDirectory() as folder:
+        return {
+            name: _most(snugdp.Ledger.open(f"{folder}/{way}", dataset="x", budget=budget, composition=way), cost)
+            for name, way in ways.items()
+        }
+
+
+def _most(ledger: Any, cost: Any) -> int:
+    with ledger:
+        return int(ledger.payable([cost] * 3000))
+
+
+def dp_accounting_releases(kind: str, scale: float) -> dict[str, int]:
+    """dp-accounting: the composition of a number of releases that is fixed beforehand."""
+    library: Any = import_module("dp_accounting")
+    event = library.GaussianDpEvent(scale) if kind == "gaussian" else library.LaplaceDpEvent(scale)
+    ways = {
+        "PLD": import_module("dp_accounting.pld").PLDAccountant,
+        "RDP": import_module("dp_accounting.rdp").RdpAccountant,
+    }
+    return {f"dp-accounting, {name}": _fitting(library, way, event) for name, way in ways.items()}
+
+
+def _fitting(library: Any, way: Any, event: Any) -> int:
+    low, high = 0, MOST
+    while high - low > 1:
+        number = (low + high) // 2
+        accountant = way().compose(library.SelfComposedDpEvent(event, number))
+        low, high = (number, high) if accountant.get_epsilon(DELTA) <= 1 else (low, number)
+    return low
+
+
+RELEASED: dict[str, Any] = {"snugdp": snugdp_releases, "dp-accounting": dp_accounting_releases}
 REGRESSION: dict[str, dict[str, Any]] = {
     "snugdp": {
         "snugdp": snugdp_bounds,
@@ -264,7 +385,12 @@ REGRESSION: dict[str, dict[str, Any]] = {
     },
     "diffprivlib": {"diffprivlib": diffprivlib_linear},
     "interpret-core": {"DP-EBM": dp_ebm},
-    "numpy": {"TukeyEM": tukey_em, "Boosted AdaSSP": boosted_adassp, "least squares, not private": least_squares},
+    "numpy": {
+        "TukeyEM": tukey_em,
+        "Boosted AdaSSP": boosted_adassp,
+        "least squares, not private": least_squares,
+        "Iterative Hessian Mixing": hessian_mixing,
+    },
 }
 COLUMNS: dict[str, Any] = {
     "snugdp": snugdp_column,
@@ -272,6 +398,7 @@ COLUMNS: dict[str, Any] = {
     "opendp": opendp_column,
     "pipeline-dp": pipeline_dp_column,
     "smartnoise-sql": smartnoise_column,
+    "tmlt.analytics": tumult_column,
 }
 
 
@@ -325,6 +452,9 @@ def main(rival: str, file: str, *only: str) -> None:
                         "seconds": seconds,
                     }
                 )
+    for name, (kind, scale) in KINDS.items() if rival in RELEASED and (not only or "accounting" in only) else ():
+        counted = RELEASED[rival](kind, scale)
+        done += [{"what": "accounting", "name": who, "table": name, "count": count} for who, count in counted.items()]
     print(json.dumps({"rival": rival, "version": version(rival), "numpy": version("numpy"), "results": done}))
 
 
