@@ -22,9 +22,10 @@ from random import Random
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.effort import SLOW, often, repeated
+from tests.effort import EFFORT, often, repeated
 
 HERE = Path(__file__).parent
+_OTHERS, _AGAIN = 4, 3  # of the cases that make test leaves out make slow has every fourth, of repeated ones a third
 os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
 atexit.register(shutil.rmtree, os.environ["SNUGDP_STATE"], ignore_errors=True)
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 50, 100))
@@ -45,6 +46,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Of two workers one begins with the last file: in a fresh clone each compiles half of them, not both all."""
+    if not session.config.pluginmanager.hasplugin("dsession"):  # who hands out tests collects none
+        gc.disable()  # until all is collected: modules and tests are no garbage
     everything = [Path(given).resolve() for given in session.config.args] == [HERE]
     if everything and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         for file in sorted(HERE.rglob("test_*.py"), reverse=True):
@@ -63,12 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every so manyth case of a test that is marked ``sampled``, but all of one that was asked for by name.
-
-    ``make slow`` leaves out what ``make test`` has run, unless the test is marked ``repeated`` too.
-    """
+    """Some cases of a test that is marked ``sampled`` (``tests.effort``), but all of one that was asked for by name."""
     named = {given.partition("[")[0] for given in config.args if "::" in given}
-    turn: Counter[str] = Counter()
+    cases, others = Counter[str](), Counter[str]()
     kept, left = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         mark = item.get_closest_marker("sampled")
@@ -76,12 +76,15 @@ def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
             kept.append(item)
             continue
         name = item.nodeid.partition("[")[0]
-        place = turn[name]
-        turn[name] += 1
-        once = item.get_closest_marker("repeated") is None and item.get_closest_marker("slow") is None
-        has_run = SLOW and once and place % mark.kwargs["before"] == 0
+        more = any(item.get_closest_marker(kind) is not None for kind in ("repeated", "slow"))
+        every, later = mark.args[0], mark.kwargs["later"]
+        step = (_AGAIN if more else _OTHERS) if later is None else later
+        first = cases[name] % every == 0
+        again = more or not first
+        chosen = {"": first, "slow": again and step > 0 and others[name] % step == 0}.get(EFFORT, True)
+        cases[name] += 1
+        others[name] += again
         item.add_marker(repeated)
-        chosen = place % mark.args[0] == 0 and not has_run
         (kept if chosen or any(given.endswith(name) for given in named) else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
@@ -104,3 +107,4 @@ def pytest_collection_finish() -> None:
     """What is there before the first test stays: collections of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()

@@ -6,7 +6,6 @@ import pytest
 
 repeated = pytest.mark.repeated
 EFFORT = os.environ.get("SNUGDP_EFFORT", "")
-SLOW = EFFORT == "slow"
 
 
 def often(few: int, many: int, night: int | None = None) -> int:
@@ -15,10 +14,11 @@ def often(few: int, many: int, night: int | None = None) -> int:
     return {"slow": many, "nightly": night}.get(EFFORT, few)
 
 
-def sampled(every: int, later: int = 1) -> pytest.MarkDecorator:
-    """Of a test's cases every so manyth in ``make test``, of the others every ``later``th in ``make slow``.
+def sampled(every: int, later: int | None = None) -> pytest.MarkDecorator:
+    """Of a test's cases every so manyth in ``make test``, some of the others in ``make slow``, and all at night.
 
-    Of a product of lists, a step that shares no factor with the length of the inner one leaves out none of its members.
-    A test that does more in ``make slow`` is marked ``repeated`` as well: then its cases run in both.
+    ``later``: of those others every fourth if not said otherwise, none if 0; of a test that is marked ``repeated`` or
+    ``slow`` as well, every third of all cases. Of a product of lists, a step that shares no factor with the length of
+    the inner one leaves out none of its members.
     """
-    return pytest.mark.sampled(often(every, later, 1), before=every)
+    return pytest.mark.sampled(every, later=later)

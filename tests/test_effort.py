@@ -1,4 +1,4 @@
-"""The tiers: what ``make test`` leaves out of a sampled test, ``make slow`` runs, and nothing else of it."""
+"""The tiers: of a sampled test ``make slow`` runs cases that ``make test`` leaves out, and nightly all of them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests import conftest
+from tests.effort import sampled
 
 
 class Item:
@@ -21,28 +22,36 @@ class Item:
         self.marks[mark.name] = mark
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *, slow: bool, asked: str = "tests", mark: str = "") -> set[int]:
-    """The cases of ten, every third of which is in ``make test``."""
-    monkeypatch.setattr(conftest, "SLOW", slow)
-    sampled = pytest.mark.sampled(1 if slow else 3, before=3)
-    items: Any = [Item(case, {"sampled": sampled.mark, mark: True}) for case in range(10)]
+def run(monkeypatch: pytest.MonkeyPatch, effort: str, asked: str = "tests", mark: str = "", **given: int) -> set[int]:
+    """The cases of twenty, every third of which is in ``make test``."""
+    monkeypatch.setattr(conftest, "EFFORT", effort)
+    marks = {"sampled": sampled(3, **given).mark, mark: True}
+    items: Any = [Item(case, marks) for case in range(20)]
     told = SimpleNamespace(args=[asked], hook=SimpleNamespace(pytest_deselected=lambda items: None))
     conftest._sample(told, items)  # type: ignore[arg-type]
     return {int(item.nodeid.partition("[")[2][:-1]) for item in items}
 
 
-def test_both_tiers_have_every_case_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = run(monkeypatch, slow=False), run(monkeypatch, slow=True)
-    assert first == {0, 3, 6, 9}
-    assert first | second == set(range(10))
-    assert not first & second
+def test_every_third_case_then_every_fourth_of_the_others_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = run(monkeypatch, ""), run(monkeypatch, "slow")
+    assert first == {0, 3, 6, 9, 12, 15, 18}
+    assert second == {1, 7, 13, 19}
+    assert run(monkeypatch, "nightly") == set(range(20))
+
+
+def test_how_many_of_the_others_can_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(monkeypatch, "")
+    assert run(monkeypatch, "slow", later=1) == set(range(20)) - first
+    assert run(monkeypatch, "slow", later=0) == set()
 
 
 @pytest.mark.parametrize("mark", ["repeated", "slow"])
-def test_what_does_more_or_was_left_out_runs_with_all_cases(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
-    assert run(monkeypatch, slow=True, mark=mark) == set(range(10))
+def test_what_does_more_or_was_left_out_starts_with_the_first_case(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+    assert run(monkeypatch, "slow", mark=mark) == set(range(0, 20, 3))
+    assert run(monkeypatch, "slow", mark=mark, later=1) == run(monkeypatch, "nightly", mark=mark) == set(range(20))
+    assert run(monkeypatch, "slow", mark=mark, later=7) == {0, 7, 14}
 
 
-def test_all_cases_of_what_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for slow in (False, True):
-        assert run(monkeypatch, slow=slow, asked="tests/test_a.py::test_b") == set(range(10))
+@pytest.mark.parametrize("effort", ["", "slow"])
+def test_all_cases_of_what_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch, effort: str) -> None:
+    assert run(monkeypatch, effort, asked="tests/test_a.py::test_b") == set(range(20))

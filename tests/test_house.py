@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import io
 import tokenize
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from pathlib import Path
+
+import pytest
 
 import snugdp
 
@@ -32,7 +35,18 @@ def texts() -> dict[str, str]:
 @functools.cache
 def trees() -> dict[str, ast.Module]:
     """The syntax tree of every module."""
-    return {name: ast.parse(text) for name, text in texts().items()}
+    gc.disable()  # millions of nodes, none of them garbage
+    try:
+        return {name: ast.parse(text) for name, text in texts().items()}
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@functools.cache
+def nodes() -> dict[str, list[ast.AST]]:
+    """The nodes of every module, in the order of a walk."""
+    return {name: list(ast.walk(tree)) for name, tree in trees().items()}
 
 
 def loaded_with(name: str) -> set[str]:
@@ -63,8 +77,8 @@ def test_no_import_cycle() -> None:
 def test_no_private_name_crosses_modules() -> None:
     found = {
         name
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
+        for name, inside in nodes().items()
+        for node in inside
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("snugdp")
         and any(alias.name.startswith("_") and not alias.name.startswith("__") for alias in node.names)
     }  # fmt: skip
@@ -113,6 +127,7 @@ def passages(sources: dict[str, str]) -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
+@pytest.mark.slow
 def test_few_passages_stand_twice() -> None:
     found = passages(texts())
     print(*(f"{first} ~ {second}" for first, second in found), f"{len(found)} pairs", sep="\n")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 
 from snugdp.release.context import ReleaseContext
-from tests.test_house import MODULES, ROOT, texts, trees
+from tests.test_house import MODULES, ROOT, nodes, texts
 
 ORDER = (
     "lazy", "secrecy", "numerics", "accounting", "core", "serial", "ledger", "noise", "propose", "tables", "release",
@@ -25,7 +25,7 @@ def file(module: str) -> str:
 
 def imports(module: str) -> Iterator[str]:
     """Whatever a module imports, at the top or inside functions."""
-    for node in ast.walk(trees()[module]):
+    for node in nodes()[module]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -42,9 +42,7 @@ def all_imports() -> dict[str, tuple[str, ...]]:
 @functools.cache
 def all_calls() -> dict[str, list[ast.expr]]:
     """What is called, by module."""
-    return {
-        module: [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] for module, tree in trees().items()
-    }
+    return {module: [node.func for node in inside if isinstance(node, ast.Call)] for module, inside in nodes().items()}
 
 
 def test_imports_point_down() -> None:
@@ -62,9 +60,7 @@ def test_imports_point_down() -> None:
 def test_only_the_noise_room_has_randomness() -> None:
     for module, names in all_imports().items():
         random = [n for n in names if n.split(".")[0] in ("random", "secrets") or "random" in n.split(".")]
-        uses = [
-            n for n in ast.walk(trees()[module]) if isinstance(n, ast.Attribute) and n.attr in ("random", "urandom")
-        ]
+        uses = [n for n in nodes()[module] if isinstance(n, ast.Attribute) and n.attr in ("random", "urandom")]
         if random or uses:
             public = file(module) == "ledger/requests.py" and random == ["secrets"]  # names of records
             assert room(module) in ("noise", "audit") or public, module  # an audit makes up its data

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_house import ROOT, trees
+from tests.test_house import ROOT, nodes
 from tests.tools import tool
 
 PROOFS = sorted(ROOT.rglob("*.proof.md"))
@@ -37,8 +37,8 @@ def test_named_theorems_exist() -> None:
     known = {f"{proof.relative_to(ROOT).as_posix()}#{anchor}" for proof in PROOFS for anchor in anchors(proof)}
     named = {
         (module, node.value)
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
+        for module, inside in nodes().items()
+        for node in inside
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and re.fullmatch(r"\S+\.proof\.md#\S+", node.value)

@@ -195,6 +195,7 @@ def test_every_block_of_the_benchmarks_is_a_command_with_its_date() -> None:
         assert result.exit_code == 0, command
 
 
+@pytest.mark.slow
 def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan(tmp_path: Path) -> None:
     for image in (ROOT / "docs" / "images").iterdir():
         assert image.stat().st_size < 200_000, image.name

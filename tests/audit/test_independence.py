@@ -84,4 +84,4 @@ def test_one_coefficient_on_a_coarse_grid_may_come_twice() -> None:
     case.run(next(iter(case.worst()))[0], witness)
     (site,) = witness.transcript()
     assert 5 < fineness(site) < 20  # cells of 2^-17, and noise of some hundred of them
-    assert not [one for one in walks(case, often(8, 24, 60)) if "repeats" in one.claim]
+    assert not [one for one in walks(case, often(8, 12, 60)) if "repeats" in one.claim]

@@ -48,7 +48,7 @@ def test_what_stands_behind_the_cases_passes_the_quick_audit(kind: str, part: in
 
 
 @pytest.mark.slow
-@sampled(6)
+@sampled(6, 1)
 @repeated
 @pytest.mark.parametrize("group", registry.groups())
 def test_no_case_moves_farther_than_it_pays_for(group: str) -> None:

@@ -3,10 +3,11 @@
 Children are forked from a process that has loaded numpy and the like and no module of ours, so a changed module is the
 only one there ever is. A mutant counts as caught if its check passes on the code as it is, and raises an alarm from one
 of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
-A check that is tests of the suite, or the very part of the self-audit that the suite has, need not be run on the code
-as it is where the suite runs too.
+A check that is tests of the suite, or a part of the self-audit that the suite has, need not be run on the code as it is
+where the suite runs too.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -30,7 +31,7 @@ _WEAK = "too weak"
 _LENGTH = 240  # of the words of a finding
 _TOGETHER = 8  # checks of the code as it is in one process
 _BESIDE = ("tests", "vectors")
-_AUDITED = ("site_law", "covered", "source", "seeds", "canaries", "bad", "demanded")  # by test_run.py in make slow
+_AUDITED = ("site_law", "covered", "source", "seeds", "canaries", "bad", "demanded", "near")  # by test_run.py too
 _HEAVY = (  # loaded, never used: a thread of the parent would be missing in its children
     "numpy scipy.stats scipy.optimize sklearn.linear_model sklearn.decomposition sklearn.naive_bayes sklearn.pipeline "
     "sklearn.model_selection sklearn.preprocessing flint polars pandas pyarrow.compute jinja2 pytest pdb narwhals "
@@ -118,7 +119,7 @@ def judged(mutant: Mutant, clean: Sequence[Found], found: Sequence[Found], secon
 
 
 def of_the_suite(check: str) -> bool:
-    """Whether the suite runs the same as a check does; cases are audited with other numbers of runs."""
+    """Whether the suite runs the same as a check does; of layer N, which compares exactly, the same on other runs."""
     return check.partition("(")[0] in (*_BESIDE, *_AUDITED)
 
 
@@ -199,6 +200,8 @@ def warm() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     get_config()  # loads more of pytest
+    gc.collect()
+    gc.freeze()  # a child's collections of garbage need not look at it, nor copy its pages
 
 
 def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:

@@ -54,6 +54,8 @@ TOPICS = (
     "memory",
     "person_caps",
     "one_table",
+    "class_means",
+    "voids",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -189,13 +189,14 @@ class Cost:
     ) -> None:
         if mu_squared is not None and mu != 0:
             raise ValueError("give mu or mu_squared, not both")
+        size = rational(mu, "mu")
         parts = {
-            "mu_squared": rational(mu, "mu") ** 2 if mu_squared is None else rational(mu_squared, "mu_squared"),
+            "mu_squared": size * size if mu_squared is None else rational(mu_squared, "mu_squared"),
             "epsilon": rational(epsilon, "epsilon"),
             "delta": rational(delta, "delta"),
             "variation": rational(variation, "variation"),
         }
-        if rational(mu, "mu") < 0 or min(parts.values()) < 0:
+        if any(value.numerator < 0 for value in (size, *parts.values())):
             raise ValueError("the parts of a cost must not be negative")
         for name, value in parts.items():
             object.__setattr__(self, name, value)

@@ -25,6 +25,10 @@ def rational(value: Real, name: str) -> Fraction:
     >>> rational(0.1, "epsilon") + rational(0.2, "epsilon") == rational(0.3, "epsilon")
     True
     """
+    if type(value) is Fraction:  # as most are: nothing to read, and they never change
+        return value
+    if type(value) is int:
+        return Fraction(value)
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not a boolean")
     if isinstance(value, str) and len(value) > _MAX_CHARACTERS:

@@ -75,7 +75,7 @@ def open_table(votes: object, width: int | None = None) -> VoteTable:
     if isinstance(votes, list | tuple):
         return _list(list(votes), width)
     native: Any = votes.to_native() if isinstance(votes, nw.LazyFrame | nw.DataFrame) else votes
-    if isinstance(native, str | Path) or hasattr(native, "collect_batches"):
+    if isinstance(native, str | Path) or hasattr(type(native), "collect_batches"):
         return _streamed(native)
     if hasattr(native, "columns"):
         return _frame(native)

@@ -68,6 +68,7 @@ _TABLE = (
     ("group-by/1", "Statistics of groups", "mechanisms/keys/grouped", "theorem-2"),
     ("linear-adaptive/1", "Linear regression (adaptive)", "mechanisms/objective/adaptive", "theorem-1"),
     ("linear-inference/1", "Linear regression (with intervals)", "mechanisms/inference/whitened", "theorem-1"),
+    ("linear-whitened/1", "Linear regression (whitened rows)", "mechanisms/inference/whitened", "theorem-3"),
     ("linear-mean/1", "Linear regression (conditional mean)", "mechanisms/inference/mean", "theorem-1"),
     ("glm-inference/1", "Generalised linear model (with intervals)", "mechanisms/inference/whitened", "theorem-2"),
     ("linear-objective/1", "Linear regression (objective)", "mechanisms/objective/robust", "theorem-2"),

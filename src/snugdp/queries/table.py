@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias
 
 from snugdp.queries.estimate import Estimate
+from snugdp.tables.sources import Source
 
 Value: TypeAlias = str | int | float | bool | None
 Library: TypeAlias = Literal["polars", "pandas", "pyarrow"]
@@ -120,8 +121,8 @@ class StatisticsTable:
 
 def library_of(data: object) -> Library:
     """The library whose frames the data are; polars for files and all else."""
-    if (named := getattr(data, "library", None)) in get_args(Library):  # that of a source
-        return cast(Library, named)
+    if isinstance(data, Source):
+        return data.library
     module = type(data).__module__.partition(".")[0]
     if module == "narwhals":
         return library_of(data.to_native())  # type: ignore[attr-defined]

@@ -76,7 +76,7 @@ class Score(Query[ModelScores]):
     """How good a model is on private rows, each score with an interval. It is never refused for what the rows say.
 
     Scores that share their sums are one release: of two classes, all but the losses follow from two histograms of the
-    score, on 15 bins whose place is found in private. Rows without a target, or with one that is none of the classes,
+    score, on 11 bins whose place is found in private. Rows without a target, or with one that is none of the classes,
     are left out.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/scores/scores.proof.md``), for a model that

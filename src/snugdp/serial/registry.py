@@ -71,7 +71,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     # what is asked for
     "schema/1": ("tables.schema.schema:Schema", "data.schema:Schema"),
     "number/1": ("tables.schema.kinds:Number", "data.kinds:Number"),
-    "spline/1": ("tables.schema.kinds:Spline", ""),
+    "spline/2": ("tables.schema.kinds:Spline", ""),
     "category/1": ("tables.schema.kinds:Category", "data.kinds:Category"),
     "boolean/1": ("tables.schema.kinds:Boolean", "data.kinds:Boolean"),
     "date/1": ("tables.schema.kinds:Date", ""),
@@ -132,6 +132,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     "category/1": {"reference": None},
     "receipt/1": {"unit": Unit.ROW},
     "schema/1": {"missing": "centre", "person": None},
+    "spread/1": {"square": 1.0},
     "count/1": {"missing": False, **_PERSONS},
     "describe/1": {"bounds": None, **_PERSONS},
     "description/1": {"left_out": {}},

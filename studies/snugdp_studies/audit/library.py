@@ -54,6 +54,7 @@ SLOW = frozenset(  # of some fifty and more
         "bounds",
         "bounds: replace",
         "bounds: of two columns",
+        "linear: adaptive",
         "linear: auto",
         "linear: objective, two stages",
         "linear: posterior",

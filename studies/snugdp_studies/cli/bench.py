@@ -197,6 +197,38 @@ def inference(
     say(console, f"{tables} tables of each design. {GOALS}")
 
 
+def whitening(
+    data: Annotated[
+        str | None, typer.Option(help='A folder of NAME.csv.gz or NAME.csv, or "synthetic": R squared on these.')
+    ] = None,
+    datasets: Datasets = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Fits of each design or table.")] = 20,
+) -> None:
+    """Lines by the default and by method="whitened", beside least squares without privacy.
+
+    Example: snugdp bench whitening --repeats 3
+    """
+    from snugdp_studies.bench.bounds import tables
+    from snugdp_studies.bench.whitening import METHODS, run, run_tables
+
+    console = Console()
+    with in_plain_words():
+        known = [] if data is None else tables.names(data)
+        chosen = _asked(datasets) or known
+        if unknown := [name for name in chosen if name not in known]:
+            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
+        found = run(repeats) if data is None else run_tables(data, chosen, repeats)
+        cells = [
+            (each.name, f"{each.rows:,}", str(each.width), f"{each.epsilon:g}", each.bounds,
+             *(f"{error:.3f}" for error in each.errors), f"{each.wins:.0%}")
+            for each in found
+        ]  # fmt: skip
+    heads = ("table", "rows", "columns", "epsilon", "bounds", "least squares", *METHODS, "whitened is better")
+    console.print(table(heads, cells))
+    what = "Error of the slopes over the spread of the truth" if data is None else "R squared on a fifth of the rows"
+    say(console, f"{what}, {repeats} fits each. NOT PRIVATE: seeded noise.")
+
+
 def means(
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each design.")] = 200,
 ) -> None:
@@ -403,7 +435,9 @@ def classification(
     *,
     data: Annotated[
         str | None,
-        typer.Option(help='A folder of NAME.csv.gz or NAME.csv with the label last, "synthetic" or "sklearn".'),
+        typer.Option(
+            help='A folder of NAME.csv.gz or NAME.csv with the label last, "synthetic", "classes" or "sklearn".'
+        ),
     ] = None,
     datasets: Datasets = None,
     epsilons: Epsilons = "0.1,0.5,1,4",
@@ -620,5 +654,6 @@ for command in (
     scores,
     selection,
     statistics,
+    whitening,
 ):
     app.command()(command)

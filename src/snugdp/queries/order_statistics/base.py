@@ -177,11 +177,7 @@ class RankQuery(Query[Seen]):
         from snugdp.tables.passes.value_counts import ColumnCells
 
         work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return measure(numeric_source(data, work.columns), work).map(self._gathered)
-
-    def _gathered(self, state: GatheredCounts) -> Cells:
-        """The cells of a pass as the draw takes them."""
-        return state.total()
+        return measure(numeric_source(data, work.columns), work).map(GatheredCounts.ranked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,9 +193,6 @@ class SingleRank(RankQuery[float]):
     @abstractmethod
     def _target(self) -> RankTarget:
         """The rank that is wanted."""
-
-    def _gathered(self, state: GatheredCounts) -> Cells:
-        return state.ranked()
 
     def _notes(self, made: OneRank) -> tuple[Note, ...]:
         return (_ranks(made.point),)

@@ -70,7 +70,10 @@ def open_column(data: object) -> Rows:
 def _instead(data: object) -> str:
     """What to give in the place of something that is no column."""
     if type(data).__module__.startswith("pyspark."):
-        return "give the Spark table as a whole and the name of the column, as in median(table, column='age')"
+        return (
+            "give the Spark table as a whole to a query that takes column=..., as in median(table, column='age'); "
+            "the others read a column in memory"
+        )
     if isinstance(data, str | PurePath):
         return "name one of the file, as in median(path, column='age')"
     if hasattr(data, "columns"):

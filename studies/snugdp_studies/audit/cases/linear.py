@@ -22,6 +22,8 @@ _AXIS, _SLANTED, _ACROSS = {1: [1.0], 2: [1.0, 0.0]}, {1: [-1.0], 2: [0.6, 0.8]}
 # with one coefficient has a density in closed form.
 _FORMS: dict[str, tuple[str, Mapping[str, Any], bool | float]] = {
     "auto": ("auto", {}, False),
+    "adaptive": ("adaptive", {}, False),
+    "whitened": ("whitened", {}, False),
     "objective": ("objective", {}, True),
     "objective, two columns": ("objective", {}, False),
     "objective, pseudo-Huber": ("objective", {"loss": "pseudo_huber", "tau": 0.3}, True),
@@ -38,7 +40,12 @@ _FORMS: dict[str, tuple[str, Mapping[str, Any], bool | float]] = {
     "output": ("output", {"ridge": 4.0}, False),
     "descent": ("descent", {"steps": 5, "clip": 0.25}, True),
 }
-_ATOMS = ("auto", "objective")  # their costs are curves of perturbed objectives, not sums of parts
+_ATOMS = (
+    "auto",
+    "adaptive",
+    "whitened",
+    "objective",
+)  # their costs are curves of perturbed objectives, not sums of parts
 _TIGHTEST = {"sufficient": (1, False), "descent": (1, True), "objective, pseudo-Huber": (1, True)}  # not pair 0, there
 _BLOCK, _FEW = 8192, 20  # rows
 _NEED_ROWS = ("ops_balanced", "descent")
@@ -59,7 +66,8 @@ def _case(name: str, method: str, proposals: Mapping[str, Any], tight: bool | fl
         "y_bound": 1,
         "proposals": dict(proposals) or None,
         "rows": 40 if method in _NEED_ROWS else None,
-        "fit_intercept": method in ("auto", "adassp", "ops_balanced", "output") or "proposed" in name,
+        "fit_intercept": method in ("auto", "adaptive", "whitened", "adassp", "ops_balanced", "output")
+        or "proposed" in name,
     }
     place, back = _TIGHTEST.get(name, (0, False))
     return fitting(

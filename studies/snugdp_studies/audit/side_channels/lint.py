@@ -5,7 +5,7 @@ something have a reason in ``ALLOWED``. The lint reads source code and runs noth
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,10 +73,10 @@ def lint(root: Path | None = None) -> list[Finding]:
     modules = list(_modules(root or Path(snugdp.__file__).parent))
     if root is None and (gone := {*SILENT, *QUIET, *_ROOMS_OF_ROWS} - {_room(file) for file, _ in modules}):
         raise LookupError(f"the lint looks at rooms that are no more: {', '.join(sorted(gone))}")
-    noises = [mark for file, tree in modules if _room(file) in SILENT for mark in noisy(file, tree, warn=False)]
-    said = [mark for file, tree in modules if _room(file) in QUIET for mark in noisy(file, tree, warn=True)]
-    quotes = [mark for file, tree in modules if _room(file) in _ROOMS_OF_ROWS for mark in quoting(file, tree)]
-    chained = [mark for file, tree in modules if _room(file) in (*SILENT, *QUIET) for mark in carrying(file, tree)]
+    noises = [mark for file, nodes in modules if _room(file) in SILENT for mark in noisy(file, nodes, warn=False)]
+    said = [mark for file, nodes in modules if _room(file) in QUIET for mark in noisy(file, nodes, warn=True)]
+    quotes = [mark for file, nodes in modules if _room(file) in _ROOMS_OF_ROWS for mark in quoting(file, nodes)]
+    chained = [mark for file, nodes in modules if _room(file) in (*SILENT, *QUIET) for mark in carrying(file, nodes)]
     return [
         _finding("nothing below the estimators prints, logs or warns", noises, len(modules)),
         _finding("estimators print and log nothing, and warn in fixed words", said, len(modules)),
@@ -85,35 +85,37 @@ def lint(root: Path | None = None) -> list[Finding]:
     ]
 
 
-def noisy(file: str, tree: ast.AST, *, warn: bool) -> Iterator[Breach]:
+def noisy(file: str, nodes: Iterable[ast.AST], *, warn: bool) -> Iterator[Breach]:
     """Whatever shows something. ``warn``: warnings of fixed words are allowed.
 
-    >>> [str(mark) for mark in noisy("tables/rows.py", ast.parse("print(rows)"), warn=False)]
+    >>> [str(mark) for mark in noisy("tables/rows.py", ast.walk(ast.parse("print(rows)")), warn=False)]
     ['tables/rows.py:1 print']
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         for what in _shows(node, warn):
             if (file, what) not in ALLOWED:
                 yield Breach(file, getattr(node, "lineno", 0), what)
 
 
-def quoting(file: str, tree: ast.AST) -> Iterator[Breach]:
+def quoting(file: str, nodes: Iterable[ast.AST]) -> Iterator[Breach]:
     """Errors whose text is made from a variable that holds rows."""
     if file in PUBLIC_VALUES:
         return
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Raise) and node.exc is not None:
             for name in _interpolated(node.exc):
                 if name in PRIVATE:
                     yield Breach(file, node.lineno, f"an error says {name}")
 
 
-def carrying(file: str, tree: ast.AST) -> Iterator[Breach]:
+def carrying(file: str, nodes: Sequence[ast.AST]) -> Iterator[Breach]:
     """Errors raised in a handler: Python keeps the first one as their context, with the values that it quotes.
 
     ``from None`` hides it from tracebacks, and is asked for; where no trace may stay, raise outside the handler.
     """
-    for function in ast.walk(tree):
+    if not any(isinstance(node, ast.ExceptHandler) for node in nodes):
+        return
+    for function in nodes:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and (file, function.name) not in CARRIED:
             handlers = (node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler))
             for inner in (node for handler in handlers for node in ast.walk(handler)):
@@ -179,9 +181,10 @@ def _text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _modules(root: Path) -> Iterator[tuple[str, ast.Module]]:
+def _modules(root: Path) -> Iterator[tuple[str, list[ast.AST]]]:
+    """The nodes of each module, in the order of a walk."""
     for path in sorted(root.rglob("*.py")):
-        yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        yield path.relative_to(root).as_posix(), list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def _room(file: str) -> str:

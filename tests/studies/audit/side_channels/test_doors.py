@@ -24,16 +24,16 @@ def nobody_quotes_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@sampled(33)
+@sampled(33, 1)
 @repeated
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(ENTRIES)), ids=ENTRIES)
 def test_an_odd_cell_or_row_changes_nothing_else(turn: int, name: str) -> None:
     """In every so manyth container, others for each entry point; at night in all of them, with every odd cell."""
-    every, full = often(8, 3, 1), often(0, 0, 1) == 1
+    every, full = often(8, 8, 1), often(0, 0, 1) == 1
     (finding,) = doors(names=[name], full=full, part=slice(turn % every, None, every))
     assert finding.passed, str(finding)
     tried = int(finding.measured.split()[2].replace(",", ""))
-    assert tried >= {1: 10_000, 3: 100, 8: 10}[every]
+    assert tried >= {1: 10_000, 8: 10}[every]
 
 
 def test_every_entry_point_is_a_door() -> None:
