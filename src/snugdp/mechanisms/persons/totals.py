@@ -187,7 +187,7 @@ class PersonVectors:
     @property
     def restores(self) -> bool:
         """Whether counts get back what the cap is estimated to cut off: where nothing but counts is released."""
-        counts = len(self.blocks) == 1 and self.blocks[0].rows == ((1,),) and self.blocks[0].moves == (1,)
+        counts = len(self.blocks) == 1 and self.blocks[0].rows == ((1,),) and self.blocks[0].moves == (Fraction(1),)
         return self.in_private and counts and isinstance(self.cap_choice, TailChoice)
 
     def above(self, totals: PersonTotals) -> list[int]:
