@@ -49,7 +49,7 @@ RIVALS = {
     "dp-accounting": Rival(("dp-accounting",), 60),
     "pipeline-dp": Rival(("pipeline-dp",), 90, releases=15),
     "smartnoise-sql": Rival(("smartnoise-sql",), 90, releases=15),
-    "tmlt.analytics": Rival(("tmlt.analytics",), 240, releases=3),
+    "tmlt.analytics": Rival(("tmlt.analytics",), 300, releases=3),
 }
 ROWS, TEST, COLUMNS = 10_000, 5_000, 6
 LOOKS = {  # colour, dash, width

@@ -155,8 +155,8 @@ class TextFormat:
         names = with_unnamed(_row(text, _cell(self._separator(path)), None))
         if any(not name.strip() or _is_number(name) for name in names):
             raise TableError(
-                f"the first line of {path} holds numbers or nothing where names should be: write a line with the names "
-                f"of all columns before it; or, in Python, {advice}"
+                f"the first line of {path} holds numbers or nothing where names should be: name every column there; if "
+                f"it is a row, write a line of names before it or, in Python, {advice}"
             )
         return names
 
