@@ -112,7 +112,7 @@ def finished(command: Sequence[str], log: Path, seconds: float, doing: str) -> N
     """Run in a session of its own, which ends with it: helpers that outlive a rival would hold everybody up."""
     quiet = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # imports are long
     with log.open("wb") as out:
-        running = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True, env=quiet)
+        running = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True, env=quiet, cwd=log.parent)
         try:
             code = running.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -237,7 +237,7 @@ def draw(done: dict[str, Any]) -> None:
         place.spines[["top", "right"]].set_visible(False)
     first = np.atleast_1d(axes)[0]
     first.set_ylabel("error of predictions (less is better)")
-    first.text(3, 1.02, "same guess for everybody", ha="right", fontsize=8, color="#666666")
+    first.text(3, 1.02, "same guess for everybody", ha="right", fontsize=8, color="#555555")
     figure.legend(shown.values(), shown.keys(), loc="outside right center", frameon=False)
     figure.savefig(PICTURE, metadata={"Date": None})
 
@@ -337,7 +337,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="draw and write from docs/rivals.json, without a run")
     given = parser.parse_args()
     held: dict[str, Any] | None = json.loads(HELD.read_text()) if HELD.exists() else None
-    new = None if given.again else run(given.only, given.folder, Watch(given.minutes, given.patience))
+    new = None if given.again else run(given.only, given.folder.resolve(), Watch(given.minutes, given.patience))
     done = merged(held, new) if given.again or given.only != list(RIVALS) else new
     HELD.write_text(json.dumps(done, indent=1) + "\n")
     draw(done)
