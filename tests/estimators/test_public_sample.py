@@ -1,6 +1,7 @@
 """Forecasts from a public sample: what a rehearsal on it says, in the units of all forecasts."""
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ def drawn(rows: int, seed: int = 0) -> pl.DataFrame:
 SCHEMA = snugdp.Schema({"a": snugdp.Number(-5, 5), "b": snugdp.Number(0, 20), "y": snugdp.Number(-20, 30)}, target="y")
 
 
-def linear(**given: object) -> snugdp.LinearRegression:
+def linear(**given: Any) -> snugdp.LinearRegression:
     return snugdp.LinearRegression(1, 1e-6, method="adassp", schema=SCHEMA, **given)
 
 
