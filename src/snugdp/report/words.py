@@ -336,7 +336,7 @@ def not_covered(rehearsed: bool) -> tuple[str, ...]:
     return (
         "What is true of people in general. If a model shows that smokers fall ill, it says so about smokers who are "
         "not in the table, too.",
-        "Other releases about the same people. Their costs add up; the ledger knows only those that were charged to it.",
+        "Other releases about the same people. Their costs add up; a ledger knows only those charged to it.",
         "What was taken from the same rows without being charged: bounds or columns chosen by looking at them, "
         "transformers fitted to them, scores on private rows.",
         "How long the computation took, and whatever else the machine it ran on may reveal.",
