@@ -189,8 +189,8 @@ def merged(held: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str,
     """What was run again in place of what was held."""
     if held is None or new is None:
         return held or new or {}
-    names = {(one["what"], one["name"], one["table"]) for one in new["results"]}
-    kept = [one for one in held["results"] if (one["what"], one["name"], one["table"]) not in names]
+    measured = [_measured(one) for one in new["results"]]
+    kept = [one for one in held["results"] if _measured(one) not in measured]
     again = new["versions"].keys() | new["failed"].keys()
     failed = {name: why for name, why in held["failed"].items() if name not in again}
     judged = [one for one in held["audits"] if one["name"] not in again]
@@ -201,6 +201,10 @@ def merged(held: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str,
         "failed": {**failed, **new["failed"]},
         "audits": [*judged, *new["audits"]],
     }
+
+
+def _measured(one: dict[str, Any]) -> tuple[Any, ...]:
+    return one["what"], one["name"], one["table"], one.get("epsilon")
 
 
 def middle(line: dict[str, Any]) -> float:
