@@ -203,7 +203,7 @@ def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan(tmp_path
         assert image.suffix != ".svg" or "url(http" not in image.read_text().replace('"', ""), image.name
     demo_table.orders().head(50).write_csv(tmp_path / "orders.csv")
     schema = described(tmp_path / "orders.csv", "amount", person="customer_id").schema
-    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=12_000))
+    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema, rows=12_000).plan(rows=12_000))
     drawn = re.sub(r"<[^>]+>", "", (ROOT / "docs" / "images" / "plan.svg").read_text())
     shown = " ".join(html.unescape(drawn).split())
     for line in plan.splitlines():

@@ -342,7 +342,7 @@ def main() -> int:
     given = parser.parse_args()
     held: dict[str, Any] | None = json.loads(HELD.read_text()) if HELD.exists() else None
     new = None if given.again else run(given.only, given.folder.resolve(), Watch(given.minutes, given.patience))
-    done = merged(held, new) if given.again or given.only != list(RIVALS) else new
+    done = merged(held if given.again or given.only != list(RIVALS) else None, new)
     HELD.write_text(json.dumps(done, indent=1) + "\n")
     draw(done)
     text = written(PAGE.read_text(encoding="utf-8"), "rivals", page(done))

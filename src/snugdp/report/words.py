@@ -211,7 +211,7 @@ _TOGETHER = (
 _PERSON_ADDED = Protected(
     "person",
     "one person more or less, whatever the number of rows",
-    "if any one person had not been in the table, with all their rows",
+    "if any one person, with all their rows, had not been in the table",
     "a person's rows were used",
     "all tables <i>D</i>, <i>D</i>′, one of which has the rows of one person more than the other",
     ("Every person: tables with and without all rows of that person look alike. The numbers of persons and of rows are "
