@@ -261,9 +261,10 @@ def test_several_rows_of_a_person_without_weights_are_refused() -> None:
     for make in made:
         with pytest.raises(ValueError, match="max_rows=3: nothing is proved"):
             make(design, budget)
-    for loss in (Logistic(), Softmax(3)):
+    losses: tuple[Any, ...] = ((Logistic(),), (Softmax(3),))
+    for given in losses:
         with pytest.raises(ValueError, match="max_rows=3: nothing is proved"):
-            AdaptiveGLM(design, budget, losses=(loss,))
+            AdaptiveGLM(design, budget, losses=given)
     for whitened in made[2:]:  # knows no weights either
         with pytest.raises(ValueError, match="max_rows=2: nothing is proved"):
             whitened(Design(design.row_map, 2), budget)
