@@ -115,9 +115,8 @@ def test_zeros_nan_and_single_precision_have_one_word() -> None:
 
 BIG = 2**53
 DIGITS: dict[str, Callable[[list[Any]], Any]] = {
-    "pandas": pd.Series,
     "pandas, nullable": lambda ids: pd.Series([*ids, None], dtype="Int64"),
-    "pandas, unsigned": lambda ids: pd.Series(ids, dtype="uint64"),
+    "pandas, unsigned": lambda ids: pd.Series(ids, dtype="UInt64"),
     "pandas, Arrow": lambda ids: pd.Series(ids, dtype="int64[pyarrow]"),
     "pandas, categories": lambda ids: pd.Series(ids).astype("category"),
     "pandas, text": lambda ids: pd.Series([f"+00{each} " for each in ids]),
@@ -143,6 +142,8 @@ KINDS: tuple[Callable[[Any], Any], ...] = (
     lambda each: [each],
 )
 FLOATS: dict[str, Callable[[list[Any]], Any]] = {
+    "pandas, none missing": pd.Series,
+    "pandas, unsigned": lambda ids: pd.Series([abs(each) for each in ids], dtype="uint64"),
     "pandas": lambda ids: pd.Series([*ids, None]),
     "polars": lambda ids: pl.Series([*map(float, ids)]),
     "categories": lambda ids: pd.Series([*ids, None]).astype("category"),

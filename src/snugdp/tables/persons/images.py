@@ -98,7 +98,8 @@ def image(column: nw.Series[Any], *, lists: bool = True) -> Image:
 def person_image(column: nw.Series[Any]) -> Image:
     """What tells persons apart: numbers below 2**53, larger ones by their digits, and text.
 
-    Floats from 2**53 on have lost digits, so that several persons may have the same one: they are ``lost``.
+    Floats from 2**53 on have lost digits, so that several persons may have the same one: they are ``lost``. So are such
+    numbers in a column of numpy's integers, which is one of floats as soon as a cell of it is missing.
     """
     found = image(column, lists=False)
     number = _in_single(found.number)
@@ -106,9 +107,15 @@ def person_image(column: nw.Series[Any]) -> Image:
     if not large.any():
         return Image(number, found.text)
     none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True)
-    digits = none if declared(column).is_float() else _digits(column)
+    digits = none if declared(column).is_float() or _floats_if_missing(column) else _digits(column)
     text = (none if found.text is None else found.text).zip_with(pl.Series(~large), digits)
     return Image(number, text, large & digits.is_null().to_numpy())
+
+
+def _floats_if_missing(column: nw.Series[Any]) -> bool:
+    """Whether it holds numpy's integers, as pandas has them by default: they know no missing cell."""
+    dtype = getattr(column.to_native(), "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu"
 
 
 def rows_of_persons(frame: Frame, name: str) -> tuple[Frame, Image]:
