@@ -57,6 +57,7 @@ TOPICS = (
     "class_means",
     "voids",
     "plans",
+    "person_identifiers",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -140,8 +140,8 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
     lines = [
         (
             one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
-            "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}", f"{one.largest:.1f}",
-            f"{one.kept:.2f}", f"{one.bounded:.2f}",
+            f"{one.alone:.2f}", "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}",
+            f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
             *(f"{one.others[name]:.2f}" for name in others),
         )
         for one in found
@@ -153,6 +153,7 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
         "best cap",
         "error",
         "private",
+        "cap alone",
         "floor",
         "10",
         "1024",
