@@ -51,12 +51,8 @@ class Measure(Protocol):
         """The sums over some rows."""
 
 
-class CellMeasure(Protocol):
-    """A measure of which each row adds a few whole numbers to one cell, or to none."""
-
-    @property
-    def reads(self) -> tuple[tuple[str, Reading], ...]:
-        """The columns that are read, and as what."""
+class CellNumbers(Protocol):
+    """A few whole numbers that each row adds to one cell, or to none."""
 
     @property
     def cells(self) -> int:
@@ -69,6 +65,14 @@ class CellMeasure(Protocol):
     @property
     def largest(self) -> int:
         """The largest size of a number that a row adds."""
+
+
+class CellMeasure(CellNumbers, Protocol):
+    """A measure of which each row adds a few whole numbers to one cell, or to none."""
+
+    @property
+    def reads(self) -> tuple[tuple[str, Reading], ...]:
+        """The columns that are read, and as what."""
 
     def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
         """For every row its cell, -1 for none, and its numbers."""
