@@ -22,7 +22,7 @@ from snugdp.noise.laws import DiscreteGaussian, DiscreteLaplace, Finite, Gaussia
 _MAX_FLOAT_SCALE = 1 << 40  # whole noise beyond that has random bits at its end which are drawn apart
 _MAX_FLOAT_SIGMA = 1 << 50  # below that the last bits of a Gaussian float are as random as they have to be
 _NEGLIGIBLE = 2.0**-40  # part of all masses
-_MIN_GAP = -(10**300)  # a gap that no simulated noise closes, and that a float can hold
+_MIN_GAP = Fraction(-(10**300))  # a gap that no simulated noise closes, and that a float can hold
 
 
 class Simulation(Noise):

@@ -23,7 +23,7 @@ from snugdp.noise import Exact
 from snugdp.numerics.balls import precision
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Logistic, Softmax
-from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
+from snugdp.tables.passes.derivatives.softmax import SoftmaxGradient, softmax
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.glm_laws import Classifier

@@ -29,9 +29,9 @@ from snugdp.tables.losses.losses import (
     counts,
     labels,
 )
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.gradient import GradientEnclosure
-from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.derivatives.gradient import GradientEnclosure
+from snugdp.tables.passes.derivatives.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.effort import often, repeated, sampled

@@ -46,7 +46,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
-from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.derivatives.glm import FixedGradient
 from snugdp.tables.rows import Rows
 
 THEOREM = theorem("linear-mean/1")

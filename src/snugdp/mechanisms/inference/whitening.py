@@ -28,9 +28,9 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.whitened import Long, WhitenedRows
 from snugdp.tables.losses.losses import Loss
-from snugdp.tables.passes.distances import NormPass
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.sandwich import SandwichPass
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.derivatives.sandwich import SandwichPass
+from snugdp.tables.passes.vectors.distances import NormPass
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 

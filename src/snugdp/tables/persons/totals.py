@@ -19,10 +19,10 @@ from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.engines import cores, gather
 from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.groups import BITS, UNIT, ValueColumn
-from snugdp.tables.passes.keys import KeyColumn
-from snugdp.tables.passes.statistics import CellMeasure, CellNumbers, ReadColumns, read_images
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.columns.statistics import CellMeasure, CellNumbers, ReadColumns, read_images
+from snugdp.tables.passes.counts.groups import BITS, UNIT, ValueColumn
+from snugdp.tables.passes.counts.keys import KeyColumn
+from snugdp.tables.passes.counts.value_counts import WeightedCells
 from snugdp.tables.persons.hashing import mixed, subkeys
 from snugdp.tables.persons.images import person_image
 from snugdp.tables.persons.order import HASH, TEXT, WHO, in_order

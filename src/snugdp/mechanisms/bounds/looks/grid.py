@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
+from snugdp.tables.passes.columns.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
