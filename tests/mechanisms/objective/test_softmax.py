@@ -31,7 +31,7 @@ from tests.accounting.objective.perturbed import deltas
 from tests.accounting.objective.test_multiclass import log_density
 from tests.effort import sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
-from tests.tables.passes.test_gradient import distance
+from tests.tables.passes.derivatives.test_gradient import distance
 
 LIMIT = 1 << 20
 
