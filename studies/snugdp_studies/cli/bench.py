@@ -32,7 +32,7 @@ Rows = Annotated[int, typer.Option(min=1000, help="Rows for --speed.")]
 Times = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Side-by-side runs against peers, in one run, on one thread."
+    no_args_is_help=True, add_completion=False, help="Compare with other libraries, side by side, on one thread."
 )
 
 
