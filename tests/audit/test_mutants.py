@@ -11,9 +11,10 @@ from snugdp.audit.finding import LAYERS
 from tests.effort import EFFORT
 from tests.mutants.__main__ import score, table
 from tests.mutants.engine import Found, Verdict, judged
+from tests.mutants.loading import module_of, order
 from tests.mutants.patches import ROOT, Edit, Mutant, broken, mutants, parsed
 
-PARTS = 6
+PARTS = 4
 OK, ALARM = Found(True, "N", "a sum", "as claimed"), Found(False, "N", "a sum", "too much")
 
 
@@ -86,6 +87,16 @@ def test_what_does_not_count_as_caught(clean: list[Found], found: list[Found], w
     verdict = judged(one, clean, found)
     assert not verdict.caught
     assert why in str(verdict)
+
+
+def test_what_changes_is_loaded_as_late_as_can_be() -> None:
+    uses = {"p": ["p.a"], "p.a": ["p"], "b": ["p"], "c": [], "d": ["c"], "e": ["b", "d"]}
+    found = order(uses, {"c"})
+    assert [name for name, _ in found] == ["p", "b", "c", "d", "e"]
+    assert found[0] == ("p", {"p", "p.a"})  # a package that imports its own modules: all of them at once
+    assert order(uses, {"p.a"})[:2] == [("c", {"c"}), ("d", {"d"})]
+    assert module_of("noise/exact/source.py") == "snugdp.noise.exact.source"
+    assert module_of("pate/__init__.py") == "snugdp.pate"
 
 
 @pytest.mark.slow

@@ -21,13 +21,13 @@ def main() -> int:
     options.add_argument("--green", action="store_true", help="the suite runs too, so its tests meet mutants alone")
     given = options.parse_args()
     every = mutants()
-    if problems := broken(every):
-        print(f"{len(problems)} patches do not fit the library any more:", *problems, sep="\n", file=sys.stderr)
-        return 2
     unknown = set(given.names) - {key for one in every for key in (one.name, str(one.number))}
     if unknown:
         options.error(f"there is no mutant {', '.join(sorted(unknown))}")
-    some = [one for one in every if not given.names or {one.name, str(one.number)} & set(given.names)]
+    some = tuple(one for one in every if not given.names or {one.name, str(one.number)} & set(given.names))
+    if problems := broken(some):
+        print(f"{len(problems)} patches do not fit the library any more:", *problems, sep="\n", file=sys.stderr)
+        return 2
     verdicts = run(some, given.processes, lambda verdict: print(verdict, flush=True), green=given.green)
     print(score(verdicts))
     if given.markdown:

@@ -1,8 +1,9 @@
 """One mutant at a time in a process of its own, with the changed source in the place of the clean one.
 
-Children are forked from a process that has loaded numpy and the like and no module of ours, so a changed module is the
-only one there ever is. A mutant counts as caught if its check passes on the code as it is, and raises an alarm from one
-of the layers that the mutant names. That a check was too weak to say something is no alarm, and neither is an error.
+Children are forked from a process that has loaded numpy and the like and, of our modules, some that are loaded without
+those that change, so a changed module is the only one there ever is. A mutant counts as caught if its check passes on
+the code as it is, and raises an alarm from one of the layers that the mutant names. That a check was too weak to say
+something is no alarm, and neither is an error.
 A check that is tests of the suite, or a part of the self-audit that the suite has, need not be run on the code as it is
 where the suite runs too.
 """
@@ -24,11 +25,13 @@ from typing import Any
 
 from _pytest.config import get_config
 
+from tests.mutants.loading import imported, module_of, order
 from tests.mutants.patches import Mutant
 
 SECONDS = 600  # a check that takes longer is stopped
 _WEAK = "too weak"
 _LENGTH = 240  # of the words of a finding
+_FEW = 2  # tasks for which the library is not loaded beforehand
 _TOGETHER = 8  # checks of the code as it is in one process
 _BESIDE = ("tests", "vectors")
 _AUDITED = ("site_law", "covered", "source", "seeds", "canaries", "bad", "demanded", "near")  # by test_run.py too
@@ -132,6 +135,11 @@ class _Task:
     checks: tuple[str, ...]
     mutant: Mutant | None = None
 
+    @property
+    def changed(self) -> frozenset[str]:
+        """The modules that change."""
+        return frozenset(module_of(edit.file) for edit in self.mutant.edits) if self.mutant else frozenset()
+
     def found(self) -> list[list[Found]]:
         """In a child: the findings of each check on the library with this mistake, or without any."""
         try:
@@ -207,30 +215,53 @@ def warm() -> None:
 def _in_children(tasks: Sequence[_Task], processes: int) -> Iterator[tuple[_Task, list[list[Found]], float]]:
     """The findings of each task, from children that are forked one after the other, so many at a time."""
     warm()
-    left, running = list(enumerate(tasks))[::-1], dict[int, tuple[_Task, Path]]()
+    running = dict[int, tuple[_Task, Path]]()
     with tempfile.TemporaryDirectory() as folder:
-        while left or running:
-            while left and len(running) < processes:
-                place, task = left.pop()
-                answer = Path(folder) / str(place)
-                running[_forked(task, answer)] = task, answer
-            child, status, used = os.wait4(-1, 0)
-            task, answer = running.pop(child)
-            if answer.exists():
-                found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
-            else:
-                found = task.lost(RuntimeError(f"the process ended with status {status}"))
-            yield task, found, used.ru_utime + used.ru_stime
+        for place, task in enumerate(_as_modules_are_loaded(tasks, Path(folder) / "imports")):
+            if len(running) == processes:
+                yield _ended(running)
+            answer = Path(folder) / str(place)
+            running[_forked(task.found, answer, len(task.checks))] = task, answer
+        while running:
+            yield _ended(running)
 
 
-def _forked(task: _Task, answer: Path) -> int:
+def _ended(running: dict[int, tuple[_Task, Path]]) -> tuple[_Task, list[list[Found]], float]:
+    child, status, used = os.wait4(-1, 0)
+    task, answer = running.pop(child)
+    if answer.exists():
+        found = [[Found(**one) for one in said] for said in json.loads(answer.read_text())]
+    else:
+        found = task.lost(RuntimeError(f"the process ended with status {status}"))
+    return task, found, used.ru_utime + used.ru_stime
+
+
+def _as_modules_are_loaded(tasks: Sequence[_Task], answer: Path) -> Iterator[_Task]:
+    """The tasks, each when as much of the library as can be is loaded and nothing yet that it changes."""
+    if len(tasks) > _FEW:
+        os.waitpid(_forked(imported, answer), 0)
+        changed = {task: task.changed for task in tasks}
+        for name, new in order(json.loads(answer.read_text()), frozenset[str]().union(*changed.values())):
+            for task in [task for task, names in changed.items() if names & new]:
+                changed.pop(task)
+                assert not task.changed & sys.modules.keys(), f"{task.mutant} is loaded before it is changed"
+                yield task
+            importlib.import_module(name)
+            gc.freeze()
+        tasks = list(changed)
+    assert not any(task.changed & sys.modules.keys() for task in tasks)
+    yield from tasks
+
+
+def _forked(answered: Callable[[], Any], answer: Path, times: int = 1) -> int:
+    """A child that writes an answer."""
     child = os.fork()
     if child:
         return child
-    signal.alarm(SECONDS * len(task.checks))
+    signal.alarm(SECONDS * times)
     try:
         part = answer.with_suffix(".part")
-        part.write_text(json.dumps([[vars(one) for one in said] for said in task.found()]))
+        part.write_text(json.dumps(answered(), default=vars))
         part.rename(answer)
     finally:
         os._exit(0)

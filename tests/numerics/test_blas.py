@@ -13,13 +13,13 @@ from snugdp.numerics.blas import gram_is_exact, products_are_exact, require_exac
 from snugdp.numerics.threads import one_blas_thread
 from snugdp.tables.layouts.boxes import BoxSchema
 from snugdp.tables.losses.losses import Logistic
-from snugdp.tables.passes.distances import ScalePass
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.gradient import GradientEnclosure
-from snugdp.tables.passes.hessian import HessianEnclosure
-from snugdp.tables.passes.moments import Moments
-from snugdp.tables.passes.scores import ScorePass
-from snugdp.tables.passes.softmax import SoftmaxGradient
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.derivatives.gradient import GradientEnclosure
+from snugdp.tables.passes.derivatives.hessian import HessianEnclosure
+from snugdp.tables.passes.derivatives.softmax import SoftmaxGradient
+from snugdp.tables.passes.vectors.distances import ScalePass
+from snugdp.tables.passes.vectors.moments import Moments
+from snugdp.tables.passes.vectors.scores import ScorePass
 from snugdp.tables.rowmap import RowLimits, RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from tests.effort import sampled

@@ -13,7 +13,7 @@ from snugdp import Budget, Unit
 from snugdp.mechanisms.keys.selection import KeySelection
 from snugdp.noise import Finite
 from snugdp.noise.recording import Witness, private_inputs
-from snugdp.tables.passes.keys import key_column
+from snugdp.tables.passes.counts.keys import key_column
 from snugdp.tables.persons.keep import keep_keys
 from snugdp.tables.sources import open_source
 from tests.effort import often, repeated, sampled

@@ -15,7 +15,7 @@ import snugdp
 from snugdp import PCA, LinearRegression, LogisticRegression, MemoryLedger, Simulation
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import SparkConnect, _Merge, _row, engine_for, measure
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import TableError, open_source
 from tests.tables import where

@@ -13,7 +13,7 @@ import pytest
 from snugdp import LinearRegression, LogisticRegression, Simulation
 from snugdp.tables import images, rows
 from snugdp.tables.images import FiledBlock, ImagePass, Images
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.spill import Spill

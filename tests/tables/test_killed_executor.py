@@ -12,7 +12,7 @@ from snugdp import LinearRegression, LogisticRegression, Simulation
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Schema
 from tests.tables.clusters import MARKS, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import KillingTask, Murderous

@@ -14,7 +14,7 @@ from snugdp import LogisticRegression, MemoryLedger, Simulation
 from snugdp.estimators.base import NotReleased
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import measure
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.sources import DuckDB, TableError, open_source
 from tests.tables.tallies import Tally

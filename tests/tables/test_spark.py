@@ -20,8 +20,8 @@ from snugdp.secrecy.secret import unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import Engine, Spark, measure
 from snugdp.tables.grid import StepGrid
-from snugdp.tables.passes.moments import GramPass
-from snugdp.tables.passes.value_counts import ColumnCells
+from snugdp.tables.passes.counts.value_counts import ColumnCells
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Category, Number, Schema
 from snugdp.tables.sources import Csv, TableError, cluster, open_source, spark_plan
 from snugdp.tables.sources.cluster import interpreter

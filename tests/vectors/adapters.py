@@ -19,7 +19,7 @@ from snugdp.mechanisms.votes import mode, vote
 from snugdp.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, pmf, rounded_pmf
 from snugdp.numerics import ridge
 from snugdp.tables.losses.losses import LogCosh
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp_studies.paper import figure3
 from tests.accounting.atoms import exact

@@ -17,7 +17,7 @@ from snugdp.mechanisms.bounds.looks import grid
 from snugdp.mechanisms.bounds.looks.looks import Looks
 from snugdp.mechanisms.bounds.looks.zooms import Ranges, Reading
 from snugdp.noise import Gaussian, tail
-from snugdp.tables.passes.looks import Doublings
+from snugdp.tables.passes.columns.looks import Doublings
 
 
 def _cell(x: float | str) -> int:

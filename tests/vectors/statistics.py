@@ -19,7 +19,7 @@ from snugdp.mechanisms.order_statistics.rank_draw import (
     levels_of,
 )
 from snugdp.mechanisms.order_statistics.several import halvings
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.counts.value_counts import ValueCounts
 from tests.vectors.statistics_keys import KEYS
 from tests.vectors.statistics_sums import STATISTICS_SUMS
 

@@ -35,8 +35,8 @@ from snugdp.tables.cells import Names, numeric
 from snugdp.tables.engines import measure
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
-from snugdp.tables.passes.groups import GroupPass, ValueColumn
-from snugdp.tables.passes.keys import CellColumn, Encoded, KeyColumn, key_column
+from snugdp.tables.passes.counts.groups import GroupPass, ValueColumn
+from snugdp.tables.passes.counts.keys import CellColumn, Encoded, KeyColumn, key_column
 from snugdp.tables.passes.together import JointState, Together
 from snugdp.tables.schema.kinds import Boolean, Category, Number, type_name
 from snugdp.tables.schema.schema import Schema

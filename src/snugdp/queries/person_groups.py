@@ -26,7 +26,7 @@ from snugdp.queries.statistics.persons import better_share, cap_notes, released
 from snugdp.queries.table import Library, StatisticsTable
 from snugdp.release.context import ReleaseContext
 from snugdp.release.persons import Persons, drawn_key
-from snugdp.tables.passes.keys import KeyColumn
+from snugdp.tables.passes.counts.keys import KeyColumn
 from snugdp.tables.persons.keep import keep_keys
 from snugdp.tables.persons.totals import GroupEntries, person_totals
 from snugdp.tables.sources import Source

@@ -31,7 +31,7 @@ from snugdp.tables.cells import numbers
 from snugdp.tables.engines import numeric_source
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.opened import OpenedTable
-from snugdp.tables.passes.statistics import ALONE
+from snugdp.tables.passes.columns.statistics import ALONE
 from snugdp.tables.sources import Source, open_source
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import gather
 from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.layouts.boxes import Box, BoxSchema
-from snugdp.tables.passes.scores import Integers, ScorePass, Scores, block_sums
+from snugdp.tables.passes.vectors.scores import Integers, ScorePass, Scores, block_sums
 from snugdp.tables.rows import Rows
 from snugdp.tables.sources import Source, SparkSource, open_source
 from snugdp.tables.sources.sparse import SparseSource

@@ -16,7 +16,7 @@ from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import PASS_FAILED
 from snugdp.tables.passes.base import M, MappedRows, RowPass
-from snugdp.tables.passes.weighted import WeightedPass, by_weight
+from snugdp.tables.passes.vectors.weighted import WeightedPass, by_weight
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 from snugdp.tables.spill import Spill

@@ -3,7 +3,7 @@
 The image of a row depends on that row alone. Float norms would not do: their last bit depends on the order of
 summation, hence on the block and the memory layout, and then one row more could move *other* rows. So entries are
 truncated first, and only whole numbers are summed. What every image obeys gives block sizes and sensitivities in
-public. Line numbers in comments: those of ``passes/moments.proof.md``.
+public. Line numbers in comments: those of ``passes/vectors/moments.proof.md``.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RowLimits:
     def sensitivity(self, neighbours: Neighbours | str) -> Sensitivity:
         """The exact sensitivities for one row more or less, or for one row replaced.
 
-        Guarantee: for all neighbouring tables (``tables/passes/moments.proof.md``, Theorem 1).
+        Guarantee: for all neighbouring tables (``tables/passes/vectors/moments.proof.md``, Theorem 1).
 
         >>> RowLimits(3, 100, 5).sensitivity("add_remove")
         Sensitivity(gram_squared=10000, cross_squared=2500, whole_squared=15625, square=25, count=1)
@@ -123,7 +123,7 @@ class RowMap:
     bound of 0 says that there is no target.
 
     Guarantee: the image satisfies ``limits`` as integers and is a function of the row alone
-    (``passes/moments.proof.md``, Lemma 1).
+    (``passes/vectors/moments.proof.md``, Lemma 1).
 
     >>> row_map = RowMap(entries=2, feature_bound=1)
     >>> rows, target = row_map.integers([[0.5, float("nan")], [3, 4]], [2.0, -0.25])

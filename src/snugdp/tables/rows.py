@@ -11,8 +11,8 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import cores, gather
 from snugdp.tables.images import MAX_BYTES, ImagePass, Images, run
 from snugdp.tables.passes.base import Pass, RowPass
-from snugdp.tables.passes.moments import GramPass, Moments
-from snugdp.tables.passes.weighted import WEIGHT, WeightedPass
+from snugdp.tables.passes.vectors.moments import GramPass, Moments
+from snugdp.tables.passes.vectors.weighted import WEIGHT, WeightedPass
 from snugdp.tables.schema.schema import Layout
 from snugdp.tables.sources import Source, SparkSource, open_source
 from snugdp.tables.weighed_table import WeighableTable, WeighedTable

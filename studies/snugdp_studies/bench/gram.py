@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.tables.engines import Local, measure
-from snugdp.tables.passes.moments import GramPass, Moments
+from snugdp.tables.passes.vectors.moments import GramPass, Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp.tables.sources import Csv, open_source

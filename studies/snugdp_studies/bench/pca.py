@@ -23,7 +23,7 @@ from snugdp.noise import Gaussian, Simulation
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 from snugdp.tables.rows import Rows
 from snugdp_studies.bench.contest.run import noise_start
 from snugdp_studies.bench.contest.speed import Timing, one_thread, timed

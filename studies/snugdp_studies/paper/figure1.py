@@ -15,7 +15,7 @@ import numpy as np
 from snugdp.mechanisms.linear.base import Design
 from snugdp.noise import Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp_studies.bench.contest.run import Setting, noise_start
 from snugdp_studies.bench.contest.tables import Floats, Split

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from snugdp.mechanisms.linear.base import Design
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 
 Floats = NDArray[np.float64]
 _STEP = 40  # bits of a standard normal

@@ -19,7 +19,7 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from tests.audit.toys import PAIRS, Rows, case, checked_sum, clipped, gaussian_sum, laplace_sum, peeked
 from tests.mechanisms.linear import ridge_audit
 

@@ -32,8 +32,8 @@ from snugdp import (
 from snugdp.estimators.pca.pca import METHODS
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.tables.layouts.points import CentredSchema, MatrixSchema, centred
-from snugdp.tables.passes.distances import RowSumPass
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.distances import RowSumPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from tests.effort import often, repeated, sampled
 
 RNG = np.random.default_rng(0)
@@ -309,7 +309,7 @@ def test_a_failed_computation_is_paid_for_and_says_nothing(monkeypatch: pytest.M
     def fails(*_: Any) -> Any:
         raise RuntimeError("somebody")
 
-    monkeypatch.setattr("snugdp.tables.passes.scatter.Scatter.gram", fails)
+    monkeypatch.setattr("snugdp.tables.passes.vectors.scatter.Scatter.gram", fails)
     model = PCA(1, x_norm=20).fit(ROWS)
     assert not model.released_
     with pytest.raises(NotReleased, match="private") as caught:

@@ -20,7 +20,7 @@ from snugdp.numerics.rationals import root_above
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import MatrixSchema, MatrixSource
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 from snugdp.tables.rows import Rows
 from tests.effort import often, repeated, sampled
 from tests.mechanisms.scripted import Scripted

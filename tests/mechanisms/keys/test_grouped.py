@@ -23,7 +23,7 @@ from snugdp.noise import DiscreteLaplace, Gaussian
 from snugdp.noise.recording import Witness, private_inputs
 from snugdp.propose.share import Share
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.groups import BITS, UNIT
+from snugdp.tables.passes.counts.groups import BITS, UNIT
 from tests.effort import sampled
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE

@@ -12,7 +12,7 @@ from snugdp.mechanisms.keys.moments import GroupMoments, Power
 from snugdp.noise import Exact
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.groups import UNIT
+from snugdp.tables.passes.counts.groups import UNIT
 
 
 @pytest.mark.parametrize("rows", [0, 1000, 2**31 - 1, 2**31, 2**32 + 7])

@@ -19,7 +19,7 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.linear.ridge import OutputPerturbation, PosteriorSampling
 from snugdp.noise import Gaussian
 from snugdp.secrecy.secret import Secret, unwrap
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from tests.accounting.output.test_posterior import gauss, hockey
 

@@ -19,7 +19,7 @@ from snugdp.mechanisms.linear.ridge_test import RidgeCertificate
 from snugdp.numerics.ridge import smallest_eigenvalue
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.kinds import Number

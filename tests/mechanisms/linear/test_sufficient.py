@@ -26,7 +26,7 @@ from snugdp.noise import Gaussian
 from snugdp.numerics.rationals import root_above
 from snugdp.release.context import ReleaseContext
 from snugdp.tables.losses.losses import Huber
-from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.derivatives.glm import FixedGradient
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from tests.effort import often, repeated, sampled

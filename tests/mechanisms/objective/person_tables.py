@@ -16,7 +16,7 @@ from snugdp.mechanisms.objective.perturbation import ObjectiveRun
 from snugdp.release.persons import Persons
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.weighted import WEIGHT
+from snugdp.tables.passes.vectors.weighted import WEIGHT
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import open_source

@@ -16,7 +16,7 @@ from snugdp.mechanisms.objective.adaptive import AdaptiveGLM, stretched_design
 from snugdp.mechanisms.objective.class_means import ClassMeans, ClassStart, ClassSums, SlopeSearch
 from snugdp.mechanisms.objective.standardised import StandardisedClasses, StandardisedGLM
 from snugdp.tables.losses.losses import Logistic, Softmax
-from snugdp.tables.passes.class_means import STEEPNESS_CELLS, SteepnessPass
+from snugdp.tables.passes.derivatives.class_means import STEEPNESS_CELLS, SteepnessPass
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE_DESIGN, SCHEMA, frame, secret

@@ -35,7 +35,7 @@ from snugdp.tables.losses.losses import (
     Softmax,
     TamedPoisson,
 )
-from snugdp.tables.passes.gradient import GradientEnclosure
+from snugdp.tables.passes.derivatives.gradient import GradientEnclosure
 from snugdp.tables.rows import Rows
 from tests.accounting.objective.glm_laws import Classifier, Counts
 from tests.accounting.objective.perturbed import Law, deltas

@@ -22,7 +22,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.losses.losses import Huber, LogCosh, PseudoHuber
 from snugdp.tables.passes.base import Sums
-from snugdp.tables.passes.distances import ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.vectors.distances import ResidualHistogramPass, ScalePass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.perturbed import Law

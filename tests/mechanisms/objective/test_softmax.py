@@ -23,7 +23,7 @@ from snugdp.noise import Exact
 from snugdp.numerics.balls import precision
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Logistic, Softmax
-from snugdp.tables.passes.softmax import SoftmaxGradient, softmax
+from snugdp.tables.passes.derivatives.softmax import SoftmaxGradient, softmax
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.accounting.objective.glm_laws import Classifier
@@ -31,7 +31,7 @@ from tests.accounting.objective.perturbed import deltas
 from tests.accounting.objective.test_multiclass import log_density
 from tests.effort import sampled
 from tests.mechanisms.objective.tables import BUDGET, DESIGN, LINE, LINE_DESIGN, SCHEMA, frame, images, secret
-from tests.tables.passes.test_gradient import distance
+from tests.tables.passes.derivatives.test_gradient import distance
 
 LIMIT = 1 << 20
 

@@ -12,7 +12,7 @@ from snugdp import Budget, Cost, Simulation
 from snugdp.mechanisms.order_statistics.interval import QuantileIntervalDraw, rank_offset, rows_of
 from snugdp.mechanisms.order_statistics.rank_draw import Points, levels_of
 from snugdp.propose.share import Share
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.counts.value_counts import ValueCounts
 from tests.effort import often, repeated
 
 ENDS = (0, 6)

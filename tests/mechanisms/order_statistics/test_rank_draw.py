@@ -31,7 +31,7 @@ from snugdp.noise import Noise
 from snugdp.noise.exact.weighted import Groups, masses
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.counts.value_counts import ValueCounts
 from snugdp.tables.wide_grid import WideGrid
 from tests.effort import often, repeated, sampled
 

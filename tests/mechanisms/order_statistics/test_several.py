@@ -24,7 +24,7 @@ from snugdp.noise.recording import Replay, Witness
 from snugdp.noise.requests import Request, Scattering, WeightedChoice
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.counts.value_counts import ValueCounts
 from tests.effort import sampled
 from tests.mechanisms.order_statistics.test_rank_draw import ADD, REPLACE, neighbours, tables
 

@@ -14,7 +14,7 @@ from snugdp.mechanisms.order_statistics.several import Halving, SeveralQuantiles
 from snugdp.noise import Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.counts.value_counts import WeightedCells
 from snugdp.tables.persons.totals import Totals
 from tests.effort import often, repeated, sampled
 

@@ -27,7 +27,7 @@ from snugdp.noise import Exact, Simulation
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import ALONE, CappedSums, StatisticsPass
+from snugdp.tables.passes.columns.statistics import ALONE, CappedSums, StatisticsPass
 from tests.effort import sampled
 from tests.mechanisms.statistics.universes import SHARES, name
 

@@ -16,7 +16,7 @@ from snugdp.propose.plan import StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import CappedSums
+from snugdp.tables.passes.columns.statistics import CappedSums
 
 GRID = Grid(0, -3, 9)
 SHARES = [Share.pure(Budget(1)), Share.gaussian(Budget(1, 1e-6))]

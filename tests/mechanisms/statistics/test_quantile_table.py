@@ -16,7 +16,7 @@ from snugdp.mechanisms.order_statistics.rank_draw import Points
 from snugdp.mechanisms.statistics.quantile_table import QuantileTableDraw, rows_between
 from snugdp.noise import Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import ValueCounts
+from snugdp.tables.passes.counts.value_counts import ValueCounts
 
 
 @given(st.lists(st.integers(0, 20), max_size=30), st.sets(st.integers(1, 19), max_size=5))

@@ -22,7 +22,7 @@ from snugdp.noise import Noise
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.layouts.boxes import BoxSchema
-from snugdp.tables.passes.scores import CELLS
+from snugdp.tables.passes.vectors.scores import CELLS
 from tests.accounting.hockey import hockey_stick
 from tests.effort import often, repeated, sampled
 

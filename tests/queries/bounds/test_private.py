@@ -20,7 +20,7 @@ from snugdp import Cost, MemoryLedger, Simulation
 from snugdp.mechanisms.bounds.exponential_grid import GridEnds, reach, scores
 from snugdp.noise import Gumbel
 from snugdp.queries.bounds.private import Bounds, private_bounds
-from snugdp.tables.passes.exponential_grid import CELLS, EDGES, GridCounts, tally
+from snugdp.tables.passes.columns.exponential_grid import CELLS, EDGES, GridCounts, tally
 from snugdp.tables.schema.kinds import Number
 from tests.effort import often, repeated, sampled
 from tests.queries.witness import Witness

@@ -13,7 +13,7 @@ import pytest
 from snugdp import Exact, Simulation
 from snugdp.mechanisms.linear.base import Design
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
 from snugdp_studies.paper import linear
 from snugdp_studies.paper.linear import (

@@ -22,8 +22,8 @@ from snugdp.tables.cells import matrix
 from snugdp.tables.layouts.arrays import ArraySchema, ArraySource, Block, vector
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.effort import sampled

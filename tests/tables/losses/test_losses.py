@@ -29,13 +29,13 @@ from snugdp.tables.losses.losses import (
     counts,
     labels,
 )
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.gradient import GradientEnclosure
-from snugdp.tables.passes.hessian import Curvatures, HessianEnclosure
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.derivatives.gradient import GradientEnclosure
+from snugdp.tables.passes.derivatives.hessian import Curvatures, HessianEnclosure
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Number, Schema
 from tests.effort import often, repeated, sampled
-from tests.tables.passes.test_gradient import native as frame
+from tests.tables.passes.derivatives.test_gradient import native as frame
 
 LOSSES: list[Loss] = [
     Logistic(), SoftHinge("0.5"), SoftHinge("0.01"), PseudoHuber("0.3"), PseudoHuber(20), LogCosh("0.25"), LogCosh(40),

@@ -12,10 +12,10 @@ import pytest
 
 from snugdp.tables.losses.losses import LogCosh, Logistic, Loss, PseudoHuber, SoftHinge
 from snugdp.tables.passes.base import Pass
-from snugdp.tables.passes.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
-from snugdp.tables.passes.exponential_grid import GridCounts
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.moments import GramPass, Moments
+from snugdp.tables.passes.columns.exponential_grid import GridCounts
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
+from snugdp.tables.passes.vectors.moments import GramPass, Moments
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from tests.effort import often, repeated, sampled
 

@@ -15,7 +15,7 @@ import pytest
 import snugdp
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import Local, gather
-from snugdp.tables.passes.keys import key_column
+from snugdp.tables.passes.counts.keys import key_column
 from snugdp.tables.persons import totals as module
 from snugdp.tables.persons.totals import (
     GroupEntries,

@@ -14,7 +14,7 @@ import pytest
 from snugdp.serial.codec import decode, encode
 from snugdp.tables.layouts.boxes import EntrySchema
 from snugdp.tables.layouts.points import centred
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.kinds import PARTS
 from snugdp.tables.schema.schema import Boolean, Category, Date, Number, Schema
 

@@ -23,8 +23,8 @@ from snugdp.tables.layouts.affine import AffineLayout
 from snugdp.tables.layouts.arrays import ArraySchema, Block
 from snugdp.tables.layouts.boxes import BoxSchema, EntrySchema
 from snugdp.tables.layouts.points import centred, unlabelled
-from snugdp.tables.passes.moments import GramPass
-from snugdp.tables.passes.scores import CELLS, ScorePass
+from snugdp.tables.passes.vectors.moments import GramPass
+from snugdp.tables.passes.vectors.scores import CELLS, ScorePass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 from snugdp.tables.sources.sparse import SparseSource, canonical

@@ -13,7 +13,7 @@ import pytest
 
 from snugdp.tables.losses import losses
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.moments import GramPass
+from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.scaling import MAX_CLASSES, Coded, classes_in, codes, target_scale, with_classes
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema

@@ -43,8 +43,8 @@ def whole_mass(law: Discrete, x: int) -> float:
 def cell_mass(law: Continuous, middle: Fraction, width: Fraction) -> float:
     """The logarithm of P[Z within half a width of the middle]."""
     scale = scale_of(law)
-    m, w = float(middle / scale), float(width / scale)
-    low, high = float((middle - width / 2) / scale), float((middle + width / 2) / scale)
+    at, (w, half) = middle / scale, _in_scales(width, scale)
+    m, low, high = float(at), float(at - half), float(at + half)
     if isinstance(law, Gumbel):
         return -_exp(-high) + _log(-math.expm1(-_exp(-high) * math.expm1(w))) if w < 700 else -math.inf
     m, low, high = (m, low, high) if m >= 0 else (-m, -high, -low)
@@ -56,6 +56,12 @@ def cell_mass(law: Continuous, middle: Fraction, width: Fraction) -> float:
         return -m * m / 2 - _ROOT_2_PI + math.log(w) + math.log1p(w * w * (m * m - 1) / 24)
     above, beyond = log_normal(-low), log_normal(-high)
     return above + _log(-math.expm1(beyond - above))
+
+
+@lru_cache(maxsize=256)
+def _in_scales(width: Fraction, scale: Fraction) -> tuple[float, Fraction]:
+    """A width as a float, and half of it exactly."""
+    return float(width / scale), width / (2 * scale)
 
 
 def reaching(law: Law, need: Fraction, reached: bool) -> float:
@@ -74,8 +80,13 @@ def reaching(law: Law, need: Fraction, reached: bool) -> float:
 
 def winning(scores: Sequence[int | Fraction], law: Continuous, place: int) -> float:
     """The logarithm of P[this place is the largest after every score has got noise of its own]."""
+    return _chances(tuple(scores), law)[place]
+
+
+@lru_cache(maxsize=4096)
+def _chances(scores: tuple[int | Fraction, ...], law: Continuous) -> tuple[float, ...]:
     top, scale = max(scores), scale_of(law)
-    return contest(tuple(float((score - top) / scale) for score in scores), type(law).__name__)[place]
+    return contest(tuple(float((score - top) / scale) for score in scores), type(law).__name__)
 
 
 @lru_cache(maxsize=4096)

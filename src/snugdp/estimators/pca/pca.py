@@ -39,7 +39,7 @@ from snugdp.tables.layouts.arrays import ArraySource
 from snugdp.tables.layouts.points import centred, unlabelled
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout, Schema
 

@@ -29,7 +29,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
-from snugdp.tables.passes.distances import NormPass
+from snugdp.tables.passes.vectors.distances import NormPass
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
 from snugdp.tables.schema.scaling import day_numbers
 from snugdp.tables.schema.schema import Schema

@@ -17,7 +17,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells.sorts import SORTS
 from snugdp.tables.opened import OpenedTable
-from snugdp.tables.passes.sorts import SortPass
+from snugdp.tables.passes.columns.sorts import SortPass
 from snugdp.tables.schema.infer import settled
 from snugdp.tables.schema.kinds import Column
 

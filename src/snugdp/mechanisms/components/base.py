@@ -30,7 +30,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.points import Shift
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.schema.schema import Layout
 

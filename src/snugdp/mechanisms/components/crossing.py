@@ -32,7 +32,7 @@ from snugdp.propose.theorem import Theorem, theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 
 GAUSS, THEOREM = theorem("pca-gauss/1"), theorem("pca-staged/1")
 

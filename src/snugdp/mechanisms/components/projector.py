@@ -49,7 +49,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.scatter import Scatter
+from snugdp.tables.passes.vectors.scatter import Scatter
 
 THEOREM, DUAL = theorem("pca-projector/1"), theorem("pca-dual/1")
 

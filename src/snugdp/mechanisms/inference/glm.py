@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, whitened_design
+from snugdp.mechanisms.inference.whitening import WhitenedFit, WhitenedMethod, Whitening, whitened_design
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget
 from snugdp.mechanisms.objective.adaptive import glm_square
 from snugdp.mechanisms.objective.glm import Losses
@@ -50,22 +50,18 @@ def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> 
 
 
 @dataclass(frozen=True)
-class WhitenedGLM:
+class WhitenedGLM(WhitenedMethod):
     """Fit a model of labels or counts on whitened rows, and release what its standard errors are computed from.
 
     A ``Method``. Nothing is tested and nothing is refused. ``losses``: one, logistic or tamed Poisson. ``beside`` and
-    ``basis``: as in ``WhitenedLine``.
+    ``basis``: as in ``WhitenedMethod``.
 
     Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``whitened.proof.md``, Theorem 2).
     Add/remove neighbours.
     """
 
-    design: Design
-    budget: Budget
     _: KW_ONLY
     losses: Losses
-    beside: Fraction = Fraction(0)
-    basis: Matrix | None = None
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -84,8 +80,8 @@ class WhitenedGLM:
         return _glm_parts(self.design, self.budget, self._loss, self.beside)
 
     @property
-    def _whitening(self) -> Whitening:
-        return replace(self._planned[0], basis=self.basis)
+    def _all_directions(self) -> Whitening:
+        return self._planned[0]
 
     @property
     def _run(self) -> GLMRun:

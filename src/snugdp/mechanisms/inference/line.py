@@ -13,7 +13,13 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.objective.run import Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.inference.whitening import Matrix, WhitenedFit, Whitening, constant_line, whitened_design
+from snugdp.mechanisms.inference.whitening import (
+    WhitenedFit,
+    WhitenedMethod,
+    Whitening,
+    constant_line,
+    whitened_design,
+)
 from snugdp.mechanisms.linear.base import Design, Fit, check_budget
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
@@ -84,12 +90,10 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
 
 
 @dataclass(frozen=True)
-class WhitenedLine:
+class WhitenedLine(WhitenedMethod):
     """Fit a line on whitened rows; with ``intervals`` release what standard errors are computed from. A ``Method``.
 
-    Nothing is tested and nothing is refused. ``beside``: mu squared of a Gaussian release that somebody else makes of
-    the same budget. ``basis``: orthonormal columns that span what is identified, such as levels relative to a reference
-    level; public, or a function of what was released. Without one, all directions are.
+    Nothing is tested and nothing is refused. ``beside`` and ``basis``: as in ``WhitenedMethod``.
 
     Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``whitened.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -100,10 +104,6 @@ class WhitenedLine:
     True
     """
 
-    design: Design
-    budget: Budget
-    beside: Fraction = Fraction(0)
-    basis: Matrix | None = None
     intervals: bool = True
 
     def __post_init__(self) -> None:
@@ -115,8 +115,8 @@ class WhitenedLine:
         return _line_parts(self.design, self.budget, self.beside, self.intervals)
 
     @property
-    def _whitening(self) -> Whitening:
-        return replace(self._planned.whitening, basis=self.basis)
+    def _all_directions(self) -> Whitening:
+        return self._planned.whitening
 
     def _run(self, sizes: Sizes) -> Perturbation:
         """The run in as many directions as there are, at the scale that the sizes ask for: the same m and kappa."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -21,8 +21,8 @@ from snugdp.core.outcome import Outcome
 from snugdp.inference.equation import NoisyEquation
 from snugdp.mechanisms.inference.whitening import (
     Floats,
-    Matrix,
     WhitenedFit,
+    WhitenedMethod,
     Whitening,
     constant_line,
     whitened_design,
@@ -46,7 +46,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
-from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.derivatives.glm import FixedGradient
 from snugdp.tables.rows import Rows
 
 THEOREM = theorem("linear-mean/1")
@@ -97,10 +97,10 @@ def _mean_parts(design: Design, budget: Budget, beside: Fraction) -> _MeanParts:
 
 
 @dataclass(frozen=True)
-class WhitenedMean:
+class WhitenedMean(WhitenedMethod):
     """Fit the conditional mean on whitened rows, and release what its standard errors are computed from; a ``Method``.
 
-    Nothing is tested and nothing is refused. ``beside`` and ``basis``: as in ``WhitenedLine``.
+    Nothing is tested and nothing is refused. ``beside`` and ``basis``: as in ``WhitenedMethod``.
 
     Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``mean.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -111,11 +111,6 @@ class WhitenedMean:
     True
     """
 
-    design: Design
-    budget: Budget
-    beside: Fraction = Fraction(0)
-    basis: Matrix | None = None
-
     def __post_init__(self) -> None:
         check_budget(self.budget)
         check_gradients(self._rows_design)  # what is wrong is told here, in public
@@ -125,8 +120,8 @@ class WhitenedMean:
         return _mean_parts(self.design, self.budget, self.beside)
 
     @property
-    def _whitening(self) -> Whitening:
-        return replace(self._planned.whitening, basis=self.basis)
+    def _all_directions(self) -> Whitening:
+        return self._planned.whitening
 
     @property
     def _rows_design(self) -> Design:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.core.guarantee import Cost
+from snugdp.core.guarantee import Budget, Cost
 from snugdp.inference.equation import NoisyEquation
 from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.linear.noisy_sums import law_for, noisy_gram, symmetric
@@ -28,9 +28,9 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.whitened import Long, WhitenedRows
 from snugdp.tables.losses.losses import Loss
-from snugdp.tables.passes.distances import NormPass
-from snugdp.tables.passes.glm import FixedGradient
-from snugdp.tables.passes.sandwich import SandwichPass
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.passes.derivatives.sandwich import SandwichPass
+from snugdp.tables.passes.vectors.distances import NormPass
 from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 
@@ -236,3 +236,27 @@ def _lengths(rows: Rows, matrix: Matrix) -> list[int]:
 
 def _as_matrix(values: Floats) -> Matrix:
     return tuple(tuple(line) for line in values.tolist())
+
+
+@dataclass(frozen=True)
+class WhitenedMethod:
+    """What fits on whitened rows are given.
+
+    ``beside``: mu squared of a Gaussian release that somebody else makes of the same budget. ``basis``: orthonormal
+    columns that span what is identified, such as levels relative to a reference level; public, or a function of what
+    was released. Without one, all directions are.
+    """
+
+    design: Design
+    budget: Budget
+    beside: Fraction = Fraction(0)
+    basis: Matrix | None = None
+
+    @property
+    def _all_directions(self) -> Whitening:
+        """As planned, without a basis."""
+        raise NotImplementedError
+
+    @property
+    def _whitening(self) -> Whitening:
+        return replace(self._all_directions, basis=self.basis)

@@ -24,8 +24,8 @@ from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.groups import ROWS, GroupPass
-from snugdp.tables.passes.keys import Encoded
+from snugdp.tables.passes.counts.groups import ROWS, GroupPass
+from snugdp.tables.passes.counts.keys import Encoded
 from snugdp.tables.passes.together import JointState
 from snugdp.tables.wide_grid import WideGrid
 

@@ -24,7 +24,7 @@ from snugdp.numerics.rationals import root_above
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.groups import BITS, UNIT
+from snugdp.tables.passes.counts.groups import BITS, UNIT
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

@@ -17,7 +17,7 @@ from snugdp.numerics.rationals import root_above
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Huber
 from snugdp.tables.passes.base import row_map
-from snugdp.tables.passes.glm import FixedGradient
+from snugdp.tables.passes.derivatives.glm import FixedGradient
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Layout
 

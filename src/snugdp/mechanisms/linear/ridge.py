@@ -39,7 +39,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
 POSTERIOR, OUTPUT = theorem("linear-posterior/1"), theorem("linear-output/1")

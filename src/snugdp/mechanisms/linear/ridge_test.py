@@ -26,7 +26,7 @@ from snugdp.numerics.rationals import Real, float_down, rational
 from snugdp.numerics.ridge import log_lipschitz, smallest_eigenvalue
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
 Rule: TypeAlias = Callable[[Fraction], Fraction]  # from the released curvature to the regulariser: public

@@ -23,7 +23,7 @@ from snugdp.noise import Gaussian, Noise
 from snugdp.propose.plan import Step
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Softmax
-from snugdp.tables.passes.class_means import STEEPNESS_CELLS, ClassSumPass, SteepnessPass
+from snugdp.tables.passes.derivatives.class_means import STEEPNESS_CELLS, ClassSumPass, SteepnessPass
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 

@@ -19,8 +19,8 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.losses.enclosures import float_error
 from snugdp.tables.losses.losses import Loss, Softmax, counts, labels, shares
-from snugdp.tables.passes.gradient import GradientEnclosure, point_bits
-from snugdp.tables.passes.softmax import SoftmaxGradient
+from snugdp.tables.passes.derivatives.gradient import GradientEnclosure, point_bits
+from snugdp.tables.passes.derivatives.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 

@@ -404,6 +404,7 @@ def lone_run(design: Design, budget: Budget, loss: Loss, ridge: Fraction | None 
     return _first_fitting(runs, budget, Cost())
 
 
+@lru_cache(maxsize=256)
 def company_run(design: Design, budget: Budget, loss: Loss, m: Fraction, mu_squared: Fraction) -> GLMRun:
     """The run of this m with the smallest ridge at which it fits the budget beside a Gaussian part.
 

@@ -20,8 +20,8 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.base import Pass, Sums
-from snugdp.tables.passes.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
-from snugdp.tables.passes.moments import Moments
+from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
+from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
 Point = Sequence[float | Fraction] | None

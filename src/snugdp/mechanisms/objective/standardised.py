@@ -7,6 +7,7 @@ on it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
@@ -51,8 +52,33 @@ _PART = Fraction(86, 100)  # of the largest m of a run for labels: beside looks 
 _FEW_ROWS_RIDGE = 0.02  # ridge for few rows, times (B coefficients / m)**2 / rows
 
 
+class StandardisedRuns(ABC):
+    """Runs on standardised rows, and what all of them do alike."""
+
+    @property
+    @abstractmethod
+    def runs(self) -> tuple[ObjectiveRun, ...]:
+        """As planned."""
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """What will be done and what it costs."""
+
+    def forecast(self, rows: int) -> Accuracy:
+        """For rows spread evenly over all directions; of classes that are found, for two."""
+        return for_rows(self.runs[0], float(rows), _FEW_ROWS_RIDGE).forecast(rows)
+
+    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
+        """Pay, run, release."""
+        return release(self.plan(), self, rows, context)
+
+    @abstractmethod
+    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
+        """All runs, over the same rows."""
+
+
 @dataclass(frozen=True)
-class StandardisedGLM:
+class StandardisedGLM(StandardisedRuns):
     """Fit one model, or one for each of several classes, on standardised rows; a ``Method``. Nothing is refused.
 
     ``beside``: mu squared of what was released of the same budget before. ``rows``: their number, as released; where it
@@ -110,14 +136,6 @@ class StandardisedGLM:
         proposal = {"ridge": float(run.ridge), "m": float(run.m)}
         return Plan(THEOREM.title, THEOREM, steps, proposal, budget=self.budget, unit=self.design.protects)
 
-    def forecast(self, rows: int) -> Accuracy:
-        """For rows spread evenly over all directions."""
-        return for_rows(self.runs[0], float(rows), _FEW_ROWS_RIDGE).forecast(rows)
-
-    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, run, release."""
-        return release(self.plan(), self, rows, context)
-
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """All runs, over the same rows."""
         if self.start is not None and isinstance(run := self.runs[0], SoftmaxModel):
@@ -134,7 +152,7 @@ class StandardisedGLM:
 
 
 @dataclass(frozen=True)
-class StandardisedClasses:
+class StandardisedClasses(StandardisedRuns):
     """Fit a model of classes that were found, on standardised rows; a ``Method``. Nothing is refused.
 
     ``classes``: how many were found, 2 to ``most``. ``together``: one softmax model for more than two of them, rather
@@ -211,14 +229,6 @@ class StandardisedClasses:
         step = Step("release", StepKind.RELEASE, StepNoise("classes-objective", "gaussian"), self.cost)
         proposal = {"ridge": float(run.ridge), "m": float(run.m)}
         return Plan(CLASSES.title, CLASSES, (step,), proposal, budget=self.budget, unit=self.design.protects)
-
-    def forecast(self, rows: int) -> Accuracy:
-        """For rows spread evenly over all directions, and two classes."""
-        return for_rows(self.runs[0], float(rows), _FEW_ROWS_RIDGE).forecast(rows)
-
-    def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, run, release."""
-        return release(self.plan(), self, rows, context)
 
     def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
         """The runs, over the same rows."""

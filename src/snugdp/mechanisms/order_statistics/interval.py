@@ -21,7 +21,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.counts.value_counts import WeightedCells
 
 COUNT_PART = Fraction(1, 10)  # of the budget: for the number of rows
 _MOST_LEVELS = 2**60  # of an offset, so that levels are numbers of 64 bits

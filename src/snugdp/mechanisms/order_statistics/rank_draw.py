@@ -22,10 +22,10 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.value_counts import ValueCounts, WeightedCells
+from snugdp.tables.passes.counts.value_counts import ValueCounts, WeightedCells
 
 if TYPE_CHECKING:
-    from snugdp.tables.passes.sorted_counts import SortedCounts
+    from snugdp.tables.passes.counts.sorted_counts import SortedCounts
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.counts.value_counts import WeightedCells
 
 Rows: TypeAlias = Integers | WeightedCells
 

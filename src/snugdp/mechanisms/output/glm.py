@@ -36,7 +36,7 @@ from snugdp.release.spine import certify_and_release
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import Loss
-from snugdp.tables.passes.hessian import HessianEnclosure
+from snugdp.tables.passes.derivatives.hessian import HessianEnclosure
 from snugdp.tables.rows import Rows
 
 THEOREM = theorem("glm-output/1")

@@ -25,7 +25,7 @@ from snugdp.propose.share import Share
 from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundCap
-from snugdp.tables.passes.statistics import binned
+from snugdp.tables.passes.columns.statistics import binned
 from snugdp.tables.persons.totals import PersonTotals, Totals
 
 Floats: TypeAlias = NDArray[np.float64]

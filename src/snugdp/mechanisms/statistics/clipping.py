@@ -19,7 +19,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import CappedSums
+from snugdp.tables.passes.columns.statistics import CappedSums
 
 COUNT = "count"  # a step
 STEPS = 4  # candidates for every doubling

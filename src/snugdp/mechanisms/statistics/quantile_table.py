@@ -18,7 +18,7 @@ from snugdp.noise import Noise
 from snugdp.propose.plan import Step
 from snugdp.propose.share import Share
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.passes.value_counts import ValueCounts, WeightedCells
+from snugdp.tables.passes.counts.value_counts import ValueCounts, WeightedCells
 
 Drawn: TypeAlias = tuple[tuple[int, ...], list[int]]  # edges, and counts between them
 _HALF = Fraction(1, 2)

@@ -21,7 +21,7 @@ from snugdp.propose.forecast import Amount
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
-from snugdp.tables.passes.scores import Integers
+from snugdp.tables.passes.vectors.scores import Integers
 
 _OFTEN = 20  # forecasts are for 19 cases in 20
 

@@ -21,7 +21,7 @@ from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
-from snugdp.tables.passes.scores import CELLS, Integers
+from snugdp.tables.passes.vectors.scores import CELLS, Integers
 
 CENTRE, SELECT = "select-centre", "select"  # steps
 

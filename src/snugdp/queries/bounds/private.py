@@ -21,7 +21,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
-from snugdp.tables.passes.exponential_grid import EDGES, GridCounts, tally
+from snugdp.tables.passes.columns.exponential_grid import EDGES, GridCounts, tally
 from snugdp.tables.schema import toml
 from snugdp.tables.schema.kinds import Number
 

@@ -28,8 +28,8 @@ from snugdp.queries.table import Value
 from snugdp.tables.cells import Names
 from snugdp.tables.found import Flag, FoundNumber
 from snugdp.tables.grid import CellRange, Ends, Grid, StepGrid
-from snugdp.tables.passes.statistics import CappedSums, LabelCounts, Measure, PowerSums, Quantity, TruthCounts
-from snugdp.tables.passes.value_counts import ColumnCells
+from snugdp.tables.passes.columns.statistics import CappedSums, LabelCounts, Measure, PowerSums, Quantity, TruthCounts
+from snugdp.tables.passes.counts.value_counts import ColumnCells
 from snugdp.tables.schema.kinds import Category, Column, Date, Number
 from snugdp.tables.wide_grid import WideGrid
 

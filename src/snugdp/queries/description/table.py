@@ -26,7 +26,7 @@ from snugdp.queries.statistics.balance import balanced
 from snugdp.queries.statistics.base import TYPICAL_ROWS, best
 from snugdp.queries.table import Library, StatisticsTable, Value
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
-from snugdp.tables.passes.statistics import Measure, RowCount, StatisticsPass
+from snugdp.tables.passes.columns.statistics import Measure, RowCount, StatisticsPass
 from snugdp.tables.passes.together import Checked, JointState, Together
 from snugdp.tables.schema.kinds import Number, Undeclared
 from snugdp.tables.schema.schema import Schema

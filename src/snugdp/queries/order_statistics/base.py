@@ -31,7 +31,7 @@ from snugdp.release.spine import release_if_drawn
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
 from snugdp.tables.grid import CellRange, Grid, StepGrid
-from snugdp.tables.passes.value_counts import GatheredCounts
+from snugdp.tables.passes.counts.value_counts import GatheredCounts
 from snugdp.tables.wide_grid import WideGrid
 
 Seen = TypeVar("Seen")
@@ -174,7 +174,7 @@ class RankQuery(Query[Seen]):
                 self._count_rows(len(values))
             return Secret(self._grid.cells(values, self._missing_cell))
         from snugdp.tables.engines import measure, numeric_source  # polars: only for those who bring a table
-        from snugdp.tables.passes.value_counts import ColumnCells
+        from snugdp.tables.passes.counts.value_counts import ColumnCells
 
         work = ColumnCells(self.column, self._grid, self._missing_cell)
         return measure(numeric_source(data, work.columns), work).map(GatheredCounts.ranked)

@@ -35,7 +35,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.cells import numbers
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
-from snugdp.tables.passes.statistics import ALONE
+from snugdp.tables.passes.columns.statistics import ALONE
 
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source

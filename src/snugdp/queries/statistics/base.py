@@ -23,7 +23,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import Mechanism, release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import ALONE, CellMeasure, Measure, StatisticsPass
+from snugdp.tables.passes.columns.statistics import ALONE, CellMeasure, Measure, StatisticsPass
 
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source

@@ -27,7 +27,7 @@ from snugdp.queries.estimate import Estimate
 from snugdp.queries.statistics.base import ColumnStatistic, row_guess
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
-from snugdp.tables.passes.statistics import CappedSums
+from snugdp.tables.passes.columns.statistics import CappedSums
 
 _FARTHEST = 5  # doublings of the bounds that were found, at most: as many as are told apart
 Clip: TypeAlias = Literal["auto", "private"] | None

@@ -22,7 +22,7 @@ from snugdp.tables.cells import Names
 from snugdp.tables.cells.columns import open_column
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import LabelCounts, PowerSums, RowCount, SignedTotal, StatisticsPass
+from snugdp.tables.passes.columns.statistics import LabelCounts, PowerSums, RowCount, SignedTotal, StatisticsPass
 
 BITS = 36  # of the grid of a sum
 _LEAST_TOTAL = Fraction(1, 64)  # caps on the total of a person go down to this part of the largest value

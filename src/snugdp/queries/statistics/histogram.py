@@ -22,7 +22,7 @@ from snugdp.queries.labels import listed, public_names
 from snugdp.queries.statistics.base import ColumnStatistic, Contribution, PreparedStatistic, best
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, check_bounds
-from snugdp.tables.passes.statistics import EdgeCounts, LabelCounts
+from snugdp.tables.passes.columns.statistics import EdgeCounts, LabelCounts
 from snugdp.tables.schema.kinds import Category
 
 Cell: TypeAlias = Hashable

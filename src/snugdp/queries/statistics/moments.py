@@ -41,7 +41,7 @@ from snugdp.queries.statistics.clips import (
 from snugdp.release.persons import Persons
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes.statistics import CellMeasure, LabelCounts, PowerSums, TruthCounts, ZerosAndOnes
+from snugdp.tables.passes.columns.statistics import CellMeasure, LabelCounts, PowerSums, TruthCounts, ZerosAndOnes
 from snugdp.tables.schema.kinds import Category
 
 _MANY = 10**9  # rows, where errors are compared: to first order

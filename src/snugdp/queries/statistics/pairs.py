@@ -29,7 +29,7 @@ from snugdp.tables.cells import numbers
 from snugdp.tables.cells.cell import length
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
-from snugdp.tables.passes.statistics import PowerSums, StatisticsPass
+from snugdp.tables.passes.columns.statistics import PowerSums, StatisticsPass
 
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source

@@ -19,7 +19,7 @@ _ONE = arb(1)
 def float_error(loss: Loss) -> Fraction:
     """How far a slope from floats, rounded to 51 bits of its bound, is off at most, in units of 2**-51 of the bound.
 
-    Guarantee: for an argument that was rounded once (``tables/passes/gradient.proof.md``, Lemma 2).
+    Guarantee: for an argument that was rounded once (``tables/passes/derivatives/gradient.proof.md``, Lemma 2).
     """
     return _float_errors(loss)[0]
 
@@ -27,7 +27,7 @@ def float_error(loss: Loss) -> Fraction:
 def curvature_error(loss: Loss) -> Fraction:
     """As ``float_error``, for the second derivative over its bound: the square of what ``Loss.parts`` gives.
 
-    Guarantee: for an argument that was rounded once (``tables/passes/hessian.proof.md``, Lemma 1).
+    Guarantee: for an argument that was rounded once (``tables/passes/derivatives/hessian.proof.md``, Lemma 1).
     """
     error = _float_errors(loss)[1]
     if error is None:

@@ -1,7 +1,7 @@
 """One pass over a table: what is read, what is kept, and how the parts of a table come together.
 
 A pass is public and picklable, its state is private. States merge exactly, so an engine may cut a table anywhere. Most
-are whole numbers that are added up; the line numbers in the comments are those of ``moments.proof.md``.
+are whole numbers that are added up; the line numbers in the comments are those of ``vectors/moments.proof.md``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.keys import KeyColumn
+from snugdp.tables.passes.counts.keys import KeyColumn
 from snugdp.tables.persons.hashing import Words, mixed, subkeys, text_words
 from snugdp.tables.persons.images import image, written
 from snugdp.tables.persons.order import HASH, in_order

@@ -19,10 +19,10 @@ from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.engines import cores, gather
 from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.groups import BITS, UNIT, ValueColumn
-from snugdp.tables.passes.keys import KeyColumn
-from snugdp.tables.passes.statistics import CellMeasure, ReadColumns, read_images
-from snugdp.tables.passes.value_counts import WeightedCells
+from snugdp.tables.passes.columns.statistics import CellMeasure, CellNumbers, ReadColumns, read_images
+from snugdp.tables.passes.counts.groups import BITS, UNIT, ValueColumn
+from snugdp.tables.passes.counts.keys import KeyColumn
+from snugdp.tables.passes.counts.value_counts import WeightedCells
 from snugdp.tables.persons.hashing import mixed, subkeys
 from snugdp.tables.persons.images import rows_of_persons
 from snugdp.tables.persons.order import HASH, TEXT, WHO, in_order
@@ -43,7 +43,7 @@ _HASH_BITS = 16  # of a cell, at least: so many decide at once (``order``)
 _MAX_TOTAL = 1 << 57  # in size, of what a person adds
 
 
-class Entries(Protocol):
+class Entries(CellNumbers, Protocol):
     """What rows add: each to one public cell, or to none, a few whole numbers. A function of the row alone."""
 
     @property
@@ -53,18 +53,6 @@ class Entries(Protocol):
     @property
     def schema(self) -> ReadColumns | None:
         """The types that they must have."""
-
-    @property
-    def cells(self) -> int:
-        """How many cells there are."""
-
-    @property
-    def width(self) -> int:
-        """How many numbers a row adds."""
-
-    @property
-    def largest(self) -> int:
-        """The largest size of a number that a row adds."""
 
     def of(self, frame: Frame) -> tuple[Integers, tuple[Integers, ...]]:
         """For every row its cell, -1 for none, and its numbers."""

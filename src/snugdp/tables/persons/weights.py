@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.tables.engines import gather
 from snugdp.tables.passes.base import SummingPass, Sums
-from snugdp.tables.passes.weighted import WEIGHT
+from snugdp.tables.passes.vectors.weighted import WEIGHT
 from snugdp.tables.persons.hashing import Words
 from snugdp.tables.persons.order import in_order
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked

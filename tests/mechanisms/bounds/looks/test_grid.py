@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from snugdp.mechanisms.bounds.looks import grid
-from snugdp.tables.passes.looks import NEAR
+from snugdp.tables.passes.columns.looks import NEAR
 from tests.effort import often, repeated
 
 PHI = NormalDist().cdf

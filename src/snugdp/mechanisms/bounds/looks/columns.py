@@ -26,7 +26,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundNumber
 from snugdp.tables.opened import OpenedTable
-from snugdp.tables.passes.looks import NEAR, Doublings, EqualBins, LookedAt, LookPass, doubling
+from snugdp.tables.passes.columns.looks import NEAR, Doublings, EqualBins, LookedAt, LookPass, doubling
 
 THEOREM = theorem("column-looks/1")
 ASTRAY = (

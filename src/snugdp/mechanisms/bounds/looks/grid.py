@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.passes.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
+from snugdp.tables.passes.columns.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -92,8 +92,10 @@ class CellSets:
         ``sigma``: the deviation of the noise, of all columns or of each. ``threshold``: of all sets or of each.
         """
         high = counts @ self.members.T > np.reshape(sigma, (-1, 1)) * (threshold * np.sqrt(self.sizes))
-        least = high & (high.astype(np.float32) @ self._within == 0)
-        seen = least.astype(np.float32) @ self.members.astype(np.float32) > 0
+        (some,) = np.nonzero(high.any(axis=0))
+        high = high[:, some]
+        least = high & (high.astype(np.float32) @ self._within[np.ix_(some, some)] == 0)
+        seen = least.astype(np.float32) @ self.members[some].astype(np.float32) > 0
         found, last = seen.any(axis=1), self.cells - 1
         first, final = np.argmax(seen, axis=1), last - np.argmax(seen[:, ::-1], axis=1)
         first, final = last - grown(counts[:, ::-1], last - first, sigma), grown(counts, final, sigma)
@@ -105,11 +107,12 @@ def grown(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
 
     It grows while the next cell, or the next two together, exceed two deviations.
     """
-    two = np.pad(counts[:, :-1] + counts[:, 1:], ((0, 0), (0, 1)), constant_values=-math.inf)
+    columns, cells = counts.shape
+    two = np.full((columns, cells), -math.inf)
+    two[:, :-1] = counts[:, :-1] + counts[:, 1:]
     least = _GROWTH * np.reshape(sigma, (-1, 1))
-    stops = (counts <= least) & (two <= math.sqrt(2) * least)
-    stops &= np.arange(counts.shape[1]) > last[:, None]
-    stops = np.pad(stops, ((0, 0), (0, 1)), constant_values=True)
+    stops = np.ones((columns, cells + 1), dtype=np.bool_)
+    stops[:, :-1] = (counts <= least) & (two <= math.sqrt(2) * least) & (np.arange(cells) > last[:, None])
     grown_to: Integers = np.argmax(stops, axis=1) - 1
     return grown_to
 
@@ -133,10 +136,12 @@ def _tail(counts: Floats, last: Integers, noise: Floats | float) -> Integers:
     """The last bin of every hull, moved upwards while some of the next bins together hold more than noise."""
     cells, least = counts.shape[1], np.broadcast_to(noise, last.shape)
     moved = last.copy()
-    for at in range(cells - 1):
-        sums = np.cumsum(counts[:, at + 1 :], axis=1)
-        clear = (sums > least[:, None] * np.sqrt(np.arange(1, cells - at))).any(axis=1)
-        moved = np.where((moved == at) & clear, at + 1, moved)
+    for at in range(max(int(last.min(initial=cells)), 0), cells - 1):
+        (here,) = np.nonzero(moved == at)
+        if len(here):
+            sums = np.cumsum(counts[here, at + 1 :], axis=1)
+            clear = (sums > least[here, None] * np.sqrt(np.arange(1, cells - at))).any(axis=1)
+            moved[here[clear]] = at + 1
     return moved
 
 

@@ -14,8 +14,8 @@ from snugdp.mechanisms.bounds.looks.grid import share_missing
 from snugdp.mechanisms.keys.selection import KeySelection
 from snugdp.mechanisms.keys.threshold import shared_selection
 from snugdp.tables.found import Flag, FoundLevels
-from snugdp.tables.passes.groups import GroupPass
-from snugdp.tables.passes.keys import KeyColumn, KeyKind
+from snugdp.tables.passes.counts.groups import GroupPass
+from snugdp.tables.passes.counts.keys import KeyColumn, KeyKind
 
 Shown: TypeAlias = Sequence[tuple[Any, int]]
 

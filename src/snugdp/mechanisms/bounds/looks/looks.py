@@ -30,7 +30,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundColumn, FoundNumber
 from snugdp.tables.opened import OpenedTable
-from snugdp.tables.passes.looks import Doublings, EqualBins, LookedAt, LookPass, Reader, doubling
+from snugdp.tables.passes.columns.looks import Doublings, EqualBins, LookedAt, LookPass, Reader, doubling
 from snugdp.tables.passes.together import JointState, Together
 from snugdp.tables.schema.scaling import floats
 

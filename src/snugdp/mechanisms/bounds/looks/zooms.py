@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.mechanisms.bounds.looks.grid import TAIL, BesideZeros, bin_sets, cores, with_tails
-from snugdp.tables.passes.looks import BINS
+from snugdp.tables.passes.columns.looks import BINS
 
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]

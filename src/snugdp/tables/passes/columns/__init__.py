@@ -1,0 +1,1 @@
+"""Passes over columns by themselves: sums and counts of their cells."""

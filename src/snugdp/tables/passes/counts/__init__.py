@@ -1,0 +1,1 @@
+"""Passes that count what there is: values in order, keys, and groups of rows by keys."""

@@ -1,0 +1,1 @@
+"""Passes that sum the derivatives of losses over rows."""

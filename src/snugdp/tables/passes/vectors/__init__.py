@@ -1,0 +1,1 @@
+"""Passes over rows as vectors: their products, lengths and distances."""
