@@ -17,7 +17,8 @@ from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Record, Row
-from snugdp.ledger.history.state import Adoption, State, Void, adoption_to_json, charge_in, void_to_json
+from snugdp.ledger.history.state import Adoption, State, adoption_to_json, charge_in
+from snugdp.ledger.history.voids import Void
 from snugdp.ledger.stores.store import Transaction
 from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import written_up
@@ -103,8 +104,9 @@ def entries_of(state: State, rows: Transaction, last: int | None = None) -> list
 
 def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     entries: dict[int, Entry] = {}
+    start = start if (void := state.voids.at(start)) is None else void.first
     prev = "" if not start else None
-    for record in _chained(rows, start, prev, state.voided):
+    for record in state.voids.records(rows.rows(start - 1), start, prev):
         if record.kind in ("charge", "reserve"):
             entries[record.seq] = _entry(record, state)
         elif record.kind == "outcome" and record.fields["of"] in entries:
@@ -114,18 +116,6 @@ def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     if prev != state.head:
         raise TamperedLedgerError("the records of the ledger do not lead to its newest one: its history was rewritten")
     return list(entries.values())
-
-
-def _chained(
-    rows: Transaction, start: int, prev: str | None, voided: Mapping[int, tuple[str, str]]
-) -> Iterator[Record]:
-    for seq, row in enumerate(rows.rows(start - 1), start):
-        if seq in voided:
-            prev = records.hash_after(row, prev, seq, voided)
-            continue
-        record = records.read(row, prev, seq)
-        prev = record.hash
-        yield record
 
 
 def _entry(record: Record, state: State) -> Entry:
@@ -228,7 +218,7 @@ class Overview:
             | {"exact": self.left.as_dict()},
             "count": self.count,
             "adoptions": [adoption_to_json(one) for one in self.adoptions],
-            "voids": [void_to_json(one) for one in self.voids],
+            "voids": [one.to_json() for one in self.voids],
             "entries": [_as_dict(entry) for entry in self.entries],
         }
 

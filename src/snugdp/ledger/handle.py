@@ -47,14 +47,14 @@ class Handle:
     """An open store, what its records mean, and the lock that threads share."""
 
     def __init__(self, store: Store, network_allowed: bool = False) -> None:
-        self.store, self.state = store, State()
+        self.store = store
+        self._begin_with(State())
         self._network_allowed = network_allowed
         self._anchors: tuple[FileAnchor, ...] | None = None  # from the first look on
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = self._busy = self._torn = False
         self._current = False  # whether memory holds all that this process has seen or written
-        self._archive: History | None = None
         self._seen = (-1, "")  # the newest record that was ever seen here
         _OPEN.add(self)
 
@@ -172,9 +172,7 @@ class Handle:
         return None if charge is None or charge.cost == Cost(neighbours=charge.cost.neighbours) else charge
 
     def _voided(self, by: str, reason: str) -> Judged:
-        run = [[one.row.seq, one.row.hash] for one in self.state.illegal]
-        fields = {"by": by, "reason": reason, "before": self.state.head, "records": run}
-        return self.state.draft("void", fields, records.stamp())
+        return self.state.draft("void", {"by": by, "reason": reason, **self.state.put_aside()}, records.stamp())
 
     def _adoption(self, by: str, reason: str, mended: bool, charge: Charge | None, rows: Transaction) -> None:
         """Write it down, and then what was lost as a charge. Raises if there is nothing to adopt."""
@@ -235,12 +233,13 @@ class Handle:
         """Check what others have written since, and that the newest record that was seen is still there."""
         current, self._current = self._current, False
         if current and rows.unchanged and not from_first:
-            self._archive_of(self.state).within(rows, self.state.checkpoint, self.state.voided)
+            self._archive.within(rows)
             return
         if from_first:
-            self.state, self._archive = State(), None
+            self._begin_with(State())
         elif self._torn or self.state.genesis is None:
             self._start(rows)
+        self._archive.within(rows)
         state = self.state
         news = iter(rows.rows(max(state.seq - 1, -1)))
         if state.seq >= 0:
@@ -260,7 +259,7 @@ class Handle:
                 f"records of {self.store.address} are void, but its tables are of an earlier form, in which any member "
                 f'can write that: let their owner run snugdp ledger adopt {self.store.address} --reason "..."'
             )
-        self._archive_of(state).within(rows, state.checkpoint, state.voided)
+        _ = state.born  # raises if there is no record at all
         seen, head = self._seen
         if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
             raise self._rewritten()
@@ -269,7 +268,7 @@ class Handle:
 
     def _start(self, rows: Transaction) -> None:
         """From the newest checkpoint that every anchor has seen, or from the first record."""
-        self.state, self._archive = State(), None
+        self._begin_with(State())
         genesis, first = rows.row(0), State()
         if genesis is None:
             return  # what is missing is noticed when all is read
@@ -280,13 +279,13 @@ class Handle:
             if row is None:
                 break
             with contextlib.suppress(TamperedLedgerError):  # what only looks like a checkpoint may be void
-                self.state = State.resumed(genesis, row)
+                self._begin_with(State.resumed(genesis, row))
                 break
 
-    def _archive_of(self, state: State) -> History:
-        if self._archive is None:
-            self._archive = state.archive = History(state.born.neighbours)  # raises if there is no record at all
-        return self._archive
+    def _begin_with(self, state: State) -> None:
+        """Memory as it is here, and nothing of what was learnt of the records before it."""
+        self.state, self._archive = state, History()
+        state.archive = self._archive
 
     def _rewritten(self) -> TamperedLedgerError:
         return TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
