@@ -344,7 +344,9 @@ def test_many_void_rows_take_no_room(where: Where) -> None:
         later = [row for row in where.rows()[before - 1 :] if '"kind":"void"' in row.record or row.seq % EVERY == 0]
         assert len(later) >= 3
         assert max(len(row.record) for row in later) < 2000
-        assert [entry.key for entry in ledger.overview(2 * EVERY + 1).entries][1:] == [f"k{n}" for n in range(2 * EVERY)]
+        assert [entry.key for entry in ledger.overview(2 * EVERY + 1).entries][1:] == [
+            f"k{n}" for n in range(2 * EVERY)
+        ]
         ledger.verify()
     rows = where.rows()
     other = records.write(rows[1].hash, 3, "x", {})

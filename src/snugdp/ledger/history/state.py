@@ -555,7 +555,11 @@ class State:
 
     def _genesis(self, record: Record) -> Callable[[], None]:
         fields = record.fields
-        if fields["format"] not in records.FORMATS or not records.is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
+        if (
+            fields["format"] not in records.FORMATS
+            or not records.is_hex(fields["id"], 32)
+            or type(fields["keep"]) is not bool
+        ):
             raise ValueError("genesis has a format, an id and says what is kept")
         neighbours = Neighbours(fields["neighbours"])
         budget = costs.budget_from_json(fields["budget"], neighbours)
@@ -617,7 +621,11 @@ class State:
         of, state, body = record.fields["of"], record.fields["state"], record.fields["body"]
         if type(of) is not int or not self._awaits_outcome(of):
             raise ValueError("an outcome belongs to one charge, which has no other")
-        if state not in STATES or (state == "consumed") != (body is None) or not (body is None or records.is_hex(body, 64)):
+        if (
+            state not in STATES
+            or (state == "consumed") != (body is None)
+            or not (body is None or records.is_hex(body, 64))
+        ):
             raise ValueError("an outcome is released, refused or consumed")
         if body is not None and not self.born.keep:
             raise ValueError("this ledger keeps no outputs")
