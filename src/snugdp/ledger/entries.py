@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
@@ -15,7 +15,6 @@ from snugdp.ledger.anchors.anchor import Mark
 from snugdp.ledger.composition.filter import Composition, is_pure
 from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.errors import TamperedLedgerError
-from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Record, Row
 from snugdp.ledger.history.state import Adoption, State, adoption_to_json, charge_in
 from snugdp.ledger.history.voids import Void

@@ -102,14 +102,14 @@ def test_what_cannot_be_judged_is_not_put_aside(where: Where) -> None:
         lambda: Ledger.open(where.address),
         lambda: Ledger.void(where.address, reason="it is in the way", lost_epsilon=0),
     ):
-        with pytest.raises(LedgerError, match="missing|changed or lost|head is another") as refused:
+        with pytest.raises(LedgerError, match=r"missing|changed or lost|head is another") as refused:
             refuse()
         assert "snugdp ledger void" not in str(refused.value)
 
 
 JUNK: tuple[Any, ...] = (
-    None, True, 0, 1, -1, 7, 10**30, 1.5, "", "x", "1", "1/0", "1e9999", "-1", "9" * 700, "\ud800", [], {}, [None], [[]],
-    [1, "a"], {"epsilon": "1"}, {"epsilon": "-1"}, {"atoms": [{}]}, ["a", "b"], [["a"], "b"], "0" * 64, "f" * 32,
+    None, True, 0, 1, -1, 7, 10**30, 1.5, "", "x", "1", "1/0", "1e9999", "-1", "9" * 700, "\ud800", [], {}, [None],
+    [[]], [1, "a"], {"epsilon": "1"}, {"epsilon": "-1"}, {"atoms": [{}]}, ["a", "b"], [["a"], "b"], "0" * 64, "f" * 32,
 )  # fmt: skip
 
 

@@ -201,7 +201,7 @@ class State:
     partitions: dict[str, TablePartition] = field(default_factory=dict)
     reserved: dict[int, Reservation] = field(default_factory=dict)
     adoptions: list[Adoption] = field(default_factory=list)
-    voids: Voids = Voids()
+    voids: Voids = field(default_factory=Voids)
     illegal: list[Illegal] = field(default_factory=list)  # rows after the newest legal record: nobody goes on from them
     started: int = -1  # the checkpoint from which it was read
     filter: Filter | None = None  # of the budget in genesis; its limits are fixed by a charge
