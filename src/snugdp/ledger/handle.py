@@ -25,13 +25,20 @@ from snugdp.ledger.anchors.recognition import (
     seen_by_all,
 )
 from snugdp.ledger.composition.filter import Composition
-from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
+from snugdp.ledger.errors import (
+    BudgetExceededError,
+    ForeignProcessError,
+    LedgerError,
+    LedgerWriteError,
+    TamperedLedgerError,
+)
 from snugdp.ledger.history import records
 from snugdp.ledger.history.archive import History
 from snugdp.ledger.history.records import Row
 from snugdp.ledger.history.state import EVERY, Charge, CheckpointDueError, Judged, State, VoidedStartError
 from snugdp.ledger.shared import NeverCopied
 from snugdp.ledger.stores.store import Store, Transaction
+from snugdp.numerics.printed import printed_down
 
 Result = TypeVar("Result")
 
@@ -135,8 +142,7 @@ class Handle:
                     self._hold(anchors)
                     self._torn = True  # what is written here is folded in before it is durable: it is read again
                     self._write(rows, lambda: self._voided(by, reason))
-                    if charge is not None:
-                        self._write(rows, lambda: self.state.charged(charge, records.stamp()))
+                    self._charge_lost(rows, charge)
                 self._advance(anchors, "The records are void")
             finally:
                 for anchor in anchors:
@@ -167,7 +173,7 @@ class Handle:
                 )
             raise ValueError(
                 f"{doubt}. If not, say what may have been spent (lost_epsilon=, lost_delta=, or --lost-epsilon, "
-                "--lost-delta; 0 if you know that all was written by hand). What nobody knows is the whole budget"
+                f"--lost-delta; 0 if you know that all was written by hand). {_unknown(self.state)}"
             )
         return None if charge is None or charge.cost == Cost(neighbours=charge.cost.neighbours) else charge
 
@@ -185,7 +191,7 @@ class Handle:
             raise ValueError(
                 f"record {lost[-1][0]} of {store.address} was seen before and is not in this copy, which ends with "
                 f"record {state.seq}: say what was spent on the records that are lost (lost_epsilon=, lost_delta=, or "
-                "--lost-epsilon, --lost-delta), and it is charged again. What nobody knows is the whole budget"
+                f"--lost-epsilon, --lost-delta), and it is charged again. {_unknown(state)}"
             )
         try:
             recognise(store, state)
@@ -194,8 +200,19 @@ class Handle:
         if not mended:
             raise ValueError(f"there is nothing to adopt: {store.address} is whole, and where it was. Open it")
         self._write(rows, lambda: self._adopted(by, reason, lost))
-        if charge is not None:
-            self._write(rows, lambda: state.charged(charge, records.stamp()))
+        self._charge_lost(rows, charge)
+
+    def _charge_lost(self, rows: Transaction, charge: Charge | None) -> None:
+        """Charge what was spent on records that are lost."""
+        if charge is None:
+            return
+        try:
+            self._write(rows, lambda: self.state.charged(charge, records.stamp()))
+        except BudgetExceededError:
+            raise BudgetExceededError(
+                "more than is left cannot have been spent on records that are lost, for each was within the budget. "
+                f"{_unknown(self.state)}. Nothing was changed"
+            ) from None
 
     def _write(self, rows: Transaction, draft: Callable[[], Judged]) -> None:
         """Append one of several records of a transaction, after the checkpoint where one is due."""
@@ -381,6 +398,12 @@ class Handle:
 def _checkpoint(state: State, _: Transaction) -> tuple[None, New | None]:
     """A checkpoint, unless another process has written it meanwhile."""
     return None, New(_drafted_checkpoint(state)) if state.due else None
+
+
+def _unknown(state: State) -> str:
+    """What to say of a loss that nobody knows."""
+    epsilon, delta = map(printed_down, state.remaining.together)
+    return f"What nobody knows is all that is left: epsilon {epsilon} and delta {delta}"
 
 
 def _drafted_checkpoint(state: State) -> Judged:
