@@ -153,15 +153,15 @@ def test_a_void_names_all_and_nothing_else(where: Where, wrong: str) -> None:
     run = [by_hand(where, no_json(where)), by_hand(where, no_json(where))]
     named: dict[str, Any] = {"before": head, "first": run[0].seq, "last": run[1].seq}
     named["digest"] = digest_of(row.hash for row in run)
-    named |= {
+    changes: dict[str, dict[str, Any]] = {
         "fewer": {"last": run[0].seq, "digest": digest_of([run[0].hash])},
         "none": {"last": run[0].seq - 1, "digest": digest_of([])},
         "another hash": {"digest": digest_of(["0" * 64, run[1].hash])},
         "another before": {"before": "0" * 64},
         "more": {"first": run[0].seq - 1, "digest": digest_of([head, *(row.hash for row in run)])},
         "text": {"first": str(run[0].seq)},
-    }[wrong]
-    by_hand(where, record(where, "void", by="bob", reason="so", **named))
+    }
+    by_hand(where, record(where, "void", by="bob", reason="so", **(named | changes[wrong])))
     with pytest.raises(TamperedLedgerError, match="canonical JSON"):
         Ledger.open(where.address)
     with Ledger.void(where.address, reason="all three", lost_epsilon=0) as ledger:
