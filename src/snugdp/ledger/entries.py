@@ -12,7 +12,7 @@ from html import escape
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.ledger.anchors.anchor import Mark
-from snugdp.ledger.composition.filter import Composition, is_pure
+from snugdp.ledger.composition.filter import Composition, Spent, is_pure
 from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.errors import TamperedLedgerError
 from snugdp.ledger.history.records import Record, Row
@@ -61,6 +61,12 @@ class Entry:
     user: str | None = None  # the account that made it
     announced: Cost | None = None  # its epsilon and delta
     title: str = ""  # what was asked, with the column or target where it has a name
+    composed_as: Cost | None = None  # the Gaussian cost by which a pure one is composed
+
+    @property
+    def composed(self) -> Cost:
+        """The cost by which it is composed."""
+        return self.cost if self.composed_as is None else self.composed_as
 
     @property
     def pair(self) -> tuple[Fraction, Fraction] | None:
@@ -122,6 +128,7 @@ def _entry(record: Record, state: State) -> Entry:
     return Entry(
         record.seq, record.kind, charge.key, charge.what, charge.cost, charge.part, charge.within, "open",
         fields["time"], record.hash, fields.get("user"), charge.announced, charge.title,
+        charge.composed_as,
     )  # fmt: skip
 
 
@@ -239,12 +246,22 @@ class Overview:
 def overview(state: State, rows: Transaction, address: str, last: int | None) -> Overview:
     """The state of a ledger, and its last entries."""
     born, spent = state.born, state.spent
-    epsilon, delta = as_pair(spent, born.budget)
+    epsilon, delta = pair_of(state.total, born.budget, born.composition)
     return Overview(
         address, born.dataset, born.unit, born.neighbours, born.composition, born.budget, spent, state.remaining,
         epsilon, delta, state.count, tuple(entries_of(state, rows, last)) if state.count else (),
         tuple(state.adoptions), tuple(state.voids),
     )  # fmt: skip
+
+
+def pair_of(total: Spent, budget: Budget | Cost, composition: Composition) -> tuple[Fraction | None, Fraction | None]:
+    """All that was spent as one epsilon and one delta; by the way that says less, where there are two."""
+    composed = as_pair(total.composed, budget)
+    added = (total.announced.epsilon, total.announced.delta)
+    if not composition.composes:
+        return added
+    both = composition.adds and isinstance(budget, Budget) and added[1] <= budget.delta / 2
+    return added if both and composed[0] is not None and added[0] <= composed[0] else composed
 
 
 def as_pair(spent: Cost, budget: Budget | Cost) -> tuple[Fraction | None, Fraction | None]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from snugdp.ledger.history import state as states
 from snugdp.ledger.history.archive import History
 from snugdp.ledger.history.records import Row
 from snugdp.ledger.history.state import State
+from snugdp.serial import costs
 from tests.ledger.conftest import Where, another_user, made
 from tests.ledger.history.test_voids import by_hand, record
 
@@ -111,6 +113,36 @@ JUNK: tuple[Any, ...] = (
     None, True, 0, 1, -1, 7, 10**30, 1.5, "", "x", "1", "1/0", "1e9999", "-1", "9" * 700, "\ud800", [], {}, [None],
     [[]], [1, "a"], {"epsilon": "1"}, {"epsilon": "-1"}, {"atoms": [{}]}, ["a", "b"], [["a"], "b"], "0" * 64, "f" * 32,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["less", "nothing", "in a ledger that composes", "a large one is less"])
+def test_a_pure_release_is_composed_as_no_less_than_it_is(where: Where, wrong: str) -> None:
+    """In a ledger by either way a small one is written down as Gaussian; what is forged there is no record."""
+    way = "tight" if wrong == "in a ledger that composes" else "both"
+    with made(where, Budget(1, 1e-6), composition=way) as ledger:
+        receipts = [ledger.charge(Cost(epsilon="0.01"), "x", key=f"k{number}") for number in range(9)]
+        assert ledger.charge(Cost(epsilon="0.01"), "x", key="k1") == receipts[1]
+        assert ledger.verify(receipts).charges == 9
+        last = json.loads(where.rows()[-1].record)
+        assert ("composed_as" in last) == (way == "both")
+        told = ledger.overview()
+        assert (told.epsilon, told.delta) == (Fraction("0.09"), 0)
+        spent = ledger.spent
+    rest = {name: value for name, value in last.items() if name not in ("prev", "seq", "kind")}
+    less = {"mu_squared": "1/10000"}
+    forged = {
+        "less": less,
+        "nothing": {},
+        "in a ledger that composes": {"mu_squared": "1"},
+        "a large one is less": less,
+    }
+    more = Cost(mu_squared=Fraction(forged[wrong].get("mu_squared", "0")), neighbours=spent.neighbours)
+    rest |= {"key": "forged", "composed_as": forged[wrong], "total": costs.total_to_json(costs.added(spent, more))}
+    if wrong == "a large one is less":
+        rest |= {"cost": {"epsilon": "1/2"}, "announced": {"epsilon": "1/2"}}
+    row = by_hand(where, record(where, "charge", **rest))
+    with pytest.raises(TamperedLedgerError, match=rf"record {row.seq} .*unknown form.*snugdp ledger void"):
+        Ledger.open(where.address)
 
 
 class Held:

@@ -19,7 +19,9 @@ FORMATS = (1, 2, 3)  # of the records; a newer one is refused. Only from format 
 FORMAT = FORMATS[-1]
 _LONGEST_USER = 200
 _COMMON = ("prev", "seq", "kind", "time", "software")
-_CHARGE = frozenset({*_COMMON, "key", "what", "plan", "cost", "announced", "part", "total", "limits", "user"})
+_CHARGE = frozenset(
+    {*_COMMON, "key", "what", "plan", "cost", "announced", "part", "total", "limits", "user", "composed_as"}
+)
 FIELDS: Mapping[str, frozenset[str]] = {
     "genesis": frozenset(
         {*_COMMON, "format", "id", "dataset", "unit", "neighbours", "budget", "keep", "composition", "users"}
@@ -33,7 +35,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "void": frozenset({*_COMMON, "by", "reason", "before", "first", "last", "digest"}),
 }
 _LATER = frozenset(
-    {"question", "announced", "user", "composition", "users", "column", "hash_key", "voids"}
+    {"question", "announced", "user", "composition", "users", "column", "hash_key", "voids", "composed_as"}
 )  # older records have none
 _WRITTEN_BY = re.compile(r'"software":"snugdp ([^"]*)"')
 _STRING, _DEEPEST = re.compile(r'"(?:[^"\\]|\\.)*"'), 64

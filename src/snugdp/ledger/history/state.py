@@ -13,7 +13,16 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Unit
-from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, is_pure, satisfies
+from snugdp.ledger.composition.filter import (
+    Composition,
+    Filter,
+    Spent,
+    as_gaussian,
+    counted,
+    is_gaussian_of,
+    is_pure,
+    satisfies,
+)
 from snugdp.ledger.composition.limits import Box, Limits, Remaining, legal, within
 from snugdp.ledger.composition.tally import Tally
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
@@ -75,16 +84,19 @@ class Charge:
     question: Question | None = None
     announced: Cost | None = field(default=None, compare=False)  # an epsilon and a delta that the release satisfies
     fresh: bool = field(default=False, compare=False)  # whether nobody else can have this key
+    composed_as: Cost | None = field(default=None, compare=False)  # the Gaussian cost by which a pure one is composed
 
     @property
     def title(self) -> str:
         """What was asked, with the column or the target where it has a name; else what was released."""
         return self.what if self.question is None else self.question.words
 
-    def counted_as(self, announced: Cost) -> Charge:
-        """The same with this epsilon and delta. Every charge is copied so: ``replace`` takes five times as long."""
+    def counted_as(self, announced: Cost, composed_as: Cost | None) -> Charge:
+        """The same that counts with these. Every charge is copied so: ``replace`` takes five times as long."""
+        if announced is self.announced and composed_as is None:
+            return self
         copy = object.__new__(Charge)
-        copy.__dict__.update(self.__dict__, announced=announced)
+        copy.__dict__.update(self.__dict__, announced=announced, composed_as=composed_as)
         return copy
 
     def same(self, other: Charge) -> bool:
@@ -371,6 +383,8 @@ class State:
             "limits": None if limits is None or old is None or limits.boxes == old.boxes else _boxes_to_json(limits),
             "user": records.account_name() if self.born.users else None,
         }
+        if charge.composed_as is not None:
+            fields["composed_as"] = costs.cost_to_json(charge.composed_as)
         if charge.reserve:
             return fields
         fields["question"] = None if charge.question is None else charge.question._asdict()
@@ -384,6 +398,8 @@ class State:
         costs.cost_from_json(fields["cost"], self.born.neighbours)  # one text has one meaning, if it has any
         if charge.announced is not None and charge.announced is not charge.cost:
             costs.cost_from_json(fields["announced"], self.born.neighbours)
+        if charge.composed_as is not None:
+            costs.cost_from_json(fields["composed_as"], self.born.neighbours)
 
     def complete(self, charge: Charge) -> Charge:
         """The charge with an epsilon and a delta, where it needs them and has none."""
@@ -399,7 +415,8 @@ class State:
                 "epsilon at a hundredth of this ledger's delta. Announce its epsilon and delta, as in "
                 "charge(..., announced=Budget(1, 1e-7))"
             )
-        return charge if derived is charge.announced else charge.counted_as(derived)
+        both = born.composition is Composition.BOTH and not charge.reserve and isinstance(budget, Budget)
+        return charge.counted_as(derived, as_gaussian(charge.cost, budget) if both else None)
 
     def found(self, charge: Charge) -> int | None:
         """The number of the charge with this key, if it is the same release."""
@@ -671,13 +688,14 @@ class State:
         neighbours.require(charge.cost.neighbours)
         self.check_part(charge.part)
         self._check_announced(charge)
+        self._check_composed(charge)
         before = self.total
         if charge.within is not None:
             reserved, used = charge.within, self._used_after(charge, charge.within)
             return After(fixed(before, before), before, lambda: self.reserved.update({reserved: used}))
         composed, announced = self.composed, self.announced
         if composition.composes:
-            composed = composed.after(charge.cost, charge.part)
+            composed = composed.after(charge.composed_as or charge.cost, charge.part)
         if composition.adds and charge.announced is not None:
             announced = announced.after(charge.announced, charge.part)
         total = Spent(composed.total(neighbours), announced.total(neighbours))
@@ -710,6 +728,15 @@ class State:
                 f"a release of {charge.cost.words} is not private by what it announces ({charge.announced.words}): "
                 "announce a larger epsilon or delta, or leave announced out"
             )
+
+    def _check_composed(self, charge: Charge) -> None:
+        """A pure release may be composed as a Gaussian one where it counts by its epsilon as well."""
+        if charge.composed_as is None:
+            return
+        if self.born.composition is not Composition.BOTH or charge.reserve or charge.within is not None:
+            raise ValueError("a release is composed with its own cost here")
+        if not is_gaussian_of(charge.composed_as, charge.cost):
+            raise ValueError("a pure release is composed as a Gaussian one that is no smaller")
 
     def _fixed_by(self, before: Spent, total: Spent) -> Filter:
         return self._filter if before == total else self._filter.after(before, total)
@@ -753,7 +780,7 @@ def _announced_to_json(announced: Cost | None) -> Json:
 def charge_in(record: Record, neighbours: Neighbours) -> Charge:
     """The charge or the reservation in a record."""
     fields = record.fields
-    part, announced = fields["part"], fields.get("announced")
+    part, announced, composed_as = fields["part"], fields.get("announced"), fields.get("composed_as")
     return Charge(
         _text(fields["key"]),
         _text(fields["what"]),
@@ -764,6 +791,7 @@ def charge_in(record: Record, neighbours: Neighbours) -> Charge:
         record.kind == "reserve",
         _question(fields.get("question")),
         None if announced is None else costs.cost_from_json(announced, neighbours),
+        composed_as=None if composed_as is None else costs.cost_from_json(composed_as, neighbours),
     )
 
 
