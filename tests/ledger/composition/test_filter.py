@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 import snugdp
@@ -29,6 +28,7 @@ from snugdp.ledger.composition.filter import (
 )
 from snugdp.numerics import balls
 from tests.ledger.composition import games
+from tests.ledger.composition.games import Values
 
 ZERO = Spent(Cost(), Cost())
 WAYS = ("addition", "tight", "both")
@@ -305,17 +305,19 @@ def test_nobody_gains_by_looking_at_coins() -> None:
     square = float(_coin_between(SMALL.epsilon)[1])
     whole = gaussian.mu(1, Fraction(delta) / 2) ** 2  # more than the boxes allow
     heads = 1 / (1 + math.exp(-size))
-    levels = epsilon - size * np.arange(-most - 1, most + 2)  # of x, by the number of heads more than tails
+    levels: Values = epsilon - size * np.arange(-most - 1.0, most + 2)  # of x, by the number of heads more than tails
 
-    def stop(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.maximum(-np.expm1(np.minimum(x, 0)), 0)
+    def stop(x: Values) -> Values:
+        worth: Values = np.maximum(-np.expm1(np.minimum(x, 0)), 0)
+        return worth
 
-    def rest(taken: int) -> NDArray[np.float64]:
+    def rest(taken: int) -> Values:
         mu = math.sqrt(max(whole - taken * square, 1e-12))
         normal = stats.norm.cdf(mu / 2 - levels / mu) - np.exp(levels) * stats.norm.cdf(-mu / 2 - levels / mu)
         coin = max(epsilon - taken * size, 0)
         up = 1 / (1 + math.exp(-coin))
-        return np.maximum(normal, up * stop(levels - coin) + (1 - up) * stop(levels + coin))
+        worth: Values = np.maximum(normal, up * stop(levels - coin) + (1 - up) * stop(levels + coin))
+        return worth
 
     values = np.maximum(stop(levels), rest(most))
     for taken in range(most - 1, -1, -1):

@@ -100,13 +100,11 @@ def test_what_cannot_be_judged_is_not_put_aside(where: Where) -> None:
     rows = where.rows()
     of = receipts[3].sequence
     where.replace([*rows[: of - 1], *rows[of + 1 :]])
-    for refuse in (
-        lambda: Ledger.open(where.address),
-        lambda: Ledger.void(where.address, reason="it is in the way", lost_epsilon=0),
-    ):
-        with pytest.raises(LedgerError, match=r"missing|changed or lost|head is another") as refused:
-            refuse()
-        assert "snugdp ledger void" not in str(refused.value)
+    with pytest.raises(LedgerError, match=r"missing|changed or lost|head is another") as refused:
+        Ledger.open(where.address)
+    assert "snugdp ledger void" not in str(refused.value)
+    with pytest.raises(LedgerError, match=r"missing|changed or lost|head is another"):
+        Ledger.void(where.address, reason="it is in the way", lost_epsilon=0)
 
 
 JUNK: tuple[Any, ...] = (
@@ -126,7 +124,7 @@ def test_a_pure_release_is_composed_as_no_less_than_it_is(where: Where, wrong: s
         last = json.loads(where.rows()[-1].record)
         assert ("composed_as" in last) == (way == "both")
         told = ledger.overview()
-        assert (told.epsilon, told.delta) == (Fraction("0.09"), 0)
+        assert (told.epsilon, told.delta) == (Fraction("0.09"), Fraction(0))
         spent = ledger.spent
     rest = {name: value for name, value in last.items() if name not in ("prev", "seq", "kind")}
     less = {"mu_squared": "1/10000"}
