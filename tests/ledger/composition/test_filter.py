@@ -248,7 +248,8 @@ def coins(times: int, size: float, epsilon: float) -> float:
     """The delta of so many coins that were all fixed beforehand."""
     heads = stats.binom(times, 1 / (1 + math.exp(-size)))
     losses = ((2 * number - times) * size for number in range(times + 1))
-    return sum(heads.pmf(number) * -math.expm1(epsilon - loss) for number, loss in enumerate(losses) if loss > epsilon)
+    terms = (heads.pmf(number) * -math.expm1(epsilon - loss) for number, loss in enumerate(losses) if loss > epsilon)
+    return float(sum(terms))
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.02", "0.5", "3", "20"])
