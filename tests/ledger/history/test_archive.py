@@ -133,7 +133,8 @@ def test_adoptions_and_what_was_lost_are_in_checkpoints(
         total = spent.epsilon + Fraction("0.2")
         assert (ledger.adoptions, ledger.overview().epsilon) == (adoptions, total)
         assert ledger.verify().spent == ledger.spent
-        assert ledger.remaining.together[0] == BUDGET.epsilon - total
+        left = ledger.remaining.together[0]
+        assert left >= BUDGET.epsilon - total if composition == "both" else left == BUDGET.epsilon - total
 
 
 def test_an_adoption_reads_everything(where: Where) -> None:
