@@ -131,10 +131,13 @@ def test_adoptions_and_what_was_lost_are_in_checkpoints(
     assert read_at_opening(where, monkeypatch) <= 10
     with Ledger.open(where.address) as ledger:
         total = spent.epsilon + Fraction("0.2")
-        assert (ledger.adoptions, ledger.overview().epsilon) == (adoptions, total)
+        told, exact = ledger.overview().epsilon, composition != "both"  # by either way, the smaller of two
+        assert ledger.adoptions == adoptions
+        assert told is not None
+        assert told == total if exact else told <= total
         assert ledger.verify().spent == ledger.spent
         left = ledger.remaining.together[0]
-        assert left >= BUDGET.epsilon - total if composition == "both" else left == BUDGET.epsilon - total
+        assert left == BUDGET.epsilon - total if exact else left >= BUDGET.epsilon - total
 
 
 def test_an_adoption_reads_everything(where: Where) -> None:
