@@ -57,6 +57,7 @@ TOPICS = (
     "class_means",
     "voids",
     "plans",
+    "old_records",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 
