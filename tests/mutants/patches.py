@@ -58,6 +58,7 @@ TOPICS = (
     "voids",
     "plans",
     "person_identifiers",
+    "old_records",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

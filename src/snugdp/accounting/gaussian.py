@@ -152,6 +152,14 @@ def mu_ball(epsilon: Fraction, delta: Fraction) -> arb:
     return crude.max(2 * tail_quantile((1 - delta) / 2))
 
 
+def coin(epsilon: Fraction) -> arb:
+    """The mu^2 of the Gaussian pair that dominates a coin of this epsilon, and with it every pure release.
+
+    Statement and proof: gaussian.proof.md, Proposition 4. mu = 2 z with P[Z > z] = 1/(1 + e^epsilon).
+    """
+    return 8 * (balls.ball(epsilon) / 2).tanh().erfinv() ** 2
+
+
 def positive(value: Real, name: str) -> Fraction:
     """The number as typed, refused when it is not above zero."""
     number = rational(value, name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
-from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, satisfies
+from snugdp.ledger.composition.filter import Composition, Filter, Spent, as_gaussian, counted, satisfies
 from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.composition.tally import Tally
 from snugdp.serial import costs
@@ -119,7 +119,8 @@ def _compared(
     total = Spent(composed.total(budget.neighbours), added.total(budget.neighbours))
     for number, release in enumerate([*before, *releases]):
         counted_as = counted(release.cost, release.announced, budget) if way.adds else None
-        then = composed.after(release.cost, release.part)
+        gaussian = as_gaussian(release.cost, budget) if way is Composition.BOTH else None
+        then = composed.after(gaussian or release.cost, release.part)
         sums = added if counted_as is None else added.after(counted_as, release.part)
         after = Spent(then.total(budget.neighbours), sums.total(budget.neighbours))
         judged = rule.after(total, after)

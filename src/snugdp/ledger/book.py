@@ -22,7 +22,8 @@ from snugdp.ledger.entries import LAST, Entry, Overview, Verification
 from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError, TamperedLedgerError
 from snugdp.ledger.handle import Handle, New, OpenLedger
 from snugdp.ledger.history import records
-from snugdp.ledger.history.state import Adoption, Charge, State, Void
+from snugdp.ledger.history.state import Adoption, Charge, State
+from snugdp.ledger.history.voids import Void
 from snugdp.ledger.question import Question
 from snugdp.ledger.requests import Announced, Costly
 from snugdp.ledger.stores.store import Store, Transaction, store_at
@@ -266,7 +267,7 @@ class Ledger(OpenLedger):
     @property
     def voids(self) -> tuple[Void, ...]:
         """Who has said of which records that they count for nothing, when and why."""
-        return self._handle.look(lambda state, _: tuple(state.voids))
+        return self._handle.look(lambda state, _: state.voids)
 
     dataset = OpenLedger.label
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.ledger.anchors.anchor import Mark
-from snugdp.ledger.composition.filter import Composition, is_pure
+from snugdp.ledger.composition.filter import Composition, Spent, is_pure
 from snugdp.ledger.composition.limits import Remaining
 from snugdp.ledger.errors import TamperedLedgerError
-from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Record, Row
-from snugdp.ledger.history.state import Adoption, State, Void, adoption_to_json, charge_in, void_to_json
+from snugdp.ledger.history.state import Adoption, State, adoption_to_json, charge_in
+from snugdp.ledger.history.voids import Void
 from snugdp.ledger.stores.store import Transaction
 from snugdp.numerics.printed import printed_up
 from snugdp.numerics.rationals import written_up
@@ -61,6 +61,12 @@ class Entry:
     user: str | None = None  # the account that made it
     announced: Cost | None = None  # its epsilon and delta
     title: str = ""  # what was asked, with the column or target where it has a name
+    composed_as: Cost | None = None  # the Gaussian cost by which a pure one is composed
+
+    @property
+    def composed(self) -> Cost:
+        """The cost by which it is composed."""
+        return self.cost if self.composed_as is None else self.composed_as
 
     @property
     def pair(self) -> tuple[Fraction, Fraction] | None:
@@ -103,8 +109,9 @@ def entries_of(state: State, rows: Transaction, last: int | None = None) -> list
 
 def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     entries: dict[int, Entry] = {}
+    start = start if (void := state.voids.at(start)) is None else void.first
     prev = "" if not start else None
-    for record in _chained(rows, start, prev, state.voided):
+    for record in state.voids.records(rows.rows(start - 1), start, prev):
         if record.kind in ("charge", "reserve"):
             entries[record.seq] = _entry(record, state)
         elif record.kind == "outcome" and record.fields["of"] in entries:
@@ -116,23 +123,12 @@ def _entries(state: State, rows: Transaction, start: int) -> list[Entry]:
     return list(entries.values())
 
 
-def _chained(
-    rows: Transaction, start: int, prev: str | None, voided: Mapping[int, tuple[str, str]]
-) -> Iterator[Record]:
-    for seq, row in enumerate(rows.rows(start - 1), start):
-        if seq in voided:
-            prev = records.hash_after(row, prev, seq, voided)
-            continue
-        record = records.read(row, prev, seq)
-        prev = record.hash
-        yield record
-
-
 def _entry(record: Record, state: State) -> Entry:
     charge, fields = charge_in(record, state.born.neighbours), record.fields
     return Entry(
         record.seq, record.kind, charge.key, charge.what, charge.cost, charge.part, charge.within, "open",
         fields["time"], record.hash, fields.get("user"), charge.announced, charge.title,
+        charge.composed_as,
     )  # fmt: skip
 
 
@@ -228,7 +224,7 @@ class Overview:
             | {"exact": self.left.as_dict()},
             "count": self.count,
             "adoptions": [adoption_to_json(one) for one in self.adoptions],
-            "voids": [void_to_json(one) for one in self.voids],
+            "voids": [one.to_json() for one in self.voids],
             "entries": [_as_dict(entry) for entry in self.entries],
         }
 
@@ -250,12 +246,22 @@ class Overview:
 def overview(state: State, rows: Transaction, address: str, last: int | None) -> Overview:
     """The state of a ledger, and its last entries."""
     born, spent = state.born, state.spent
-    epsilon, delta = as_pair(spent, born.budget)
+    epsilon, delta = pair_of(state.total, born.budget, born.composition)
     return Overview(
         address, born.dataset, born.unit, born.neighbours, born.composition, born.budget, spent, state.remaining,
         epsilon, delta, state.count, tuple(entries_of(state, rows, last)) if state.count else (),
         tuple(state.adoptions), tuple(state.voids),
     )  # fmt: skip
+
+
+def pair_of(total: Spent, budget: Budget | Cost, composition: Composition) -> tuple[Fraction | None, Fraction | None]:
+    """All that was spent as one epsilon and one delta; by the way that says less, where there are two."""
+    composed = as_pair(total.composed, budget)
+    added = (total.announced.epsilon, total.announced.delta)
+    if not composition.composes:
+        return added
+    both = composition.adds and isinstance(budget, Budget) and added[1] <= budget.delta / 2
+    return added if both and composed[0] is not None and added[0] <= composed[0] else composed
 
 
 def as_pair(spent: Cost, budget: Budget | Cost) -> tuple[Fraction | None, Fraction | None]:

@@ -25,13 +25,20 @@ from snugdp.ledger.anchors.recognition import (
     seen_by_all,
 )
 from snugdp.ledger.composition.filter import Composition
-from snugdp.ledger.errors import ForeignProcessError, LedgerError, LedgerWriteError, TamperedLedgerError
+from snugdp.ledger.errors import (
+    BudgetExceededError,
+    ForeignProcessError,
+    LedgerError,
+    LedgerWriteError,
+    TamperedLedgerError,
+)
 from snugdp.ledger.history import records
 from snugdp.ledger.history.archive import History
 from snugdp.ledger.history.records import Row
 from snugdp.ledger.history.state import EVERY, Charge, CheckpointDueError, Judged, State, VoidedStartError
 from snugdp.ledger.shared import NeverCopied
 from snugdp.ledger.stores.store import Store, Transaction
+from snugdp.numerics.printed import printed_down
 
 Result = TypeVar("Result")
 
@@ -47,14 +54,14 @@ class Handle:
     """An open store, what its records mean, and the lock that threads share."""
 
     def __init__(self, store: Store, network_allowed: bool = False) -> None:
-        self.store, self.state = store, State()
+        self.store = store
+        self._begin_with(State())
         self._network_allowed = network_allowed
         self._anchors: tuple[FileAnchor, ...] | None = None  # from the first look on
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = self._busy = self._torn = False
         self._current = False  # whether memory holds all that this process has seen or written
-        self._archive: History | None = None
         self._seen = (-1, "")  # the newest record that was ever seen here
         _OPEN.add(self)
 
@@ -135,8 +142,7 @@ class Handle:
                     self._hold(anchors)
                     self._torn = True  # what is written here is folded in before it is durable: it is read again
                     self._write(rows, lambda: self._voided(by, reason))
-                    if charge is not None:
-                        self._write(rows, lambda: self.state.charged(charge, records.stamp()))
+                    self._charge_lost(rows, charge)
                 self._advance(anchors, "The records are void")
             finally:
                 for anchor in anchors:
@@ -167,14 +173,12 @@ class Handle:
                 )
             raise ValueError(
                 f"{doubt}. If not, say what may have been spent (lost_epsilon=, lost_delta=, or --lost-epsilon, "
-                "--lost-delta; 0 if you know that all was written by hand). What nobody knows is the whole budget"
+                f"--lost-delta; 0 if you know that all was written by hand). {_unknown(self.state)}"
             )
         return None if charge is None or charge.cost == Cost(neighbours=charge.cost.neighbours) else charge
 
     def _voided(self, by: str, reason: str) -> Judged:
-        run = [[one.row.seq, one.row.hash] for one in self.state.illegal]
-        fields = {"by": by, "reason": reason, "before": self.state.head, "records": run}
-        return self.state.draft("void", fields, records.stamp())
+        return self.state.draft("void", {"by": by, "reason": reason, **self.state.put_aside()}, records.stamp())
 
     def _adoption(self, by: str, reason: str, mended: bool, charge: Charge | None, rows: Transaction) -> None:
         """Write it down, and then what was lost as a charge. Raises if there is nothing to adopt."""
@@ -187,7 +191,7 @@ class Handle:
             raise ValueError(
                 f"record {lost[-1][0]} of {store.address} was seen before and is not in this copy, which ends with "
                 f"record {state.seq}: say what was spent on the records that are lost (lost_epsilon=, lost_delta=, or "
-                "--lost-epsilon, --lost-delta), and it is charged again. What nobody knows is the whole budget"
+                f"--lost-epsilon, --lost-delta), and it is charged again. {_unknown(state)}"
             )
         try:
             recognise(store, state)
@@ -196,8 +200,19 @@ class Handle:
         if not mended:
             raise ValueError(f"there is nothing to adopt: {store.address} is whole, and where it was. Open it")
         self._write(rows, lambda: self._adopted(by, reason, lost))
-        if charge is not None:
-            self._write(rows, lambda: state.charged(charge, records.stamp()))
+        self._charge_lost(rows, charge)
+
+    def _charge_lost(self, rows: Transaction, charge: Charge | None) -> None:
+        """Charge what was spent on records that are lost."""
+        if charge is None:
+            return
+        try:
+            self._write(rows, lambda: self.state.charged(charge, records.stamp()))
+        except BudgetExceededError:
+            raise BudgetExceededError(
+                "more than is left cannot have been spent on records that are lost, for each was within the budget. "
+                f"{_unknown(self.state)}. Nothing was changed"
+            ) from None
 
     def _write(self, rows: Transaction, draft: Callable[[], Judged]) -> None:
         """Append one of several records of a transaction, after the checkpoint where one is due."""
@@ -235,12 +250,13 @@ class Handle:
         """Check what others have written since, and that the newest record that was seen is still there."""
         current, self._current = self._current, False
         if current and rows.unchanged and not from_first:
-            self._archive_of(self.state).within(rows, self.state.checkpoint, self.state.voided)
+            self._archive.within(rows)
             return
         if from_first:
-            self.state, self._archive = State(), None
+            self._begin_with(State())
         elif self._torn or self.state.genesis is None:
             self._start(rows)
+        self._archive.within(rows)
         state = self.state
         news = iter(rows.rows(max(state.seq - 1, -1)))
         if state.seq >= 0:
@@ -260,7 +276,7 @@ class Handle:
                 f"records of {self.store.address} are void, but its tables are of an earlier form, in which any member "
                 f'can write that: let their owner run snugdp ledger adopt {self.store.address} --reason "..."'
             )
-        self._archive_of(state).within(rows, state.checkpoint, state.voided)
+        _ = state.born  # raises if there is no record at all
         seen, head = self._seen
         if seen > state.seq or (seen >= 0 and state.hash_at(seen) != head):
             raise self._rewritten()
@@ -269,7 +285,7 @@ class Handle:
 
     def _start(self, rows: Transaction) -> None:
         """From the newest checkpoint that every anchor has seen, or from the first record."""
-        self.state, self._archive = State(), None
+        self._begin_with(State())
         genesis, first = rows.row(0), State()
         if genesis is None:
             return  # what is missing is noticed when all is read
@@ -280,13 +296,13 @@ class Handle:
             if row is None:
                 break
             with contextlib.suppress(TamperedLedgerError):  # what only looks like a checkpoint may be void
-                self.state = State.resumed(genesis, row)
+                self._begin_with(State.resumed(genesis, row))
                 break
 
-    def _archive_of(self, state: State) -> History:
-        if self._archive is None:
-            self._archive = state.archive = History(state.born.neighbours)  # raises if there is no record at all
-        return self._archive
+    def _begin_with(self, state: State) -> None:
+        """Memory as it is here, and nothing of what was learnt of the records before it."""
+        self.state, self._archive = state, History()
+        state.archive = self._archive
 
     def _rewritten(self) -> TamperedLedgerError:
         return TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
@@ -382,6 +398,12 @@ class Handle:
 def _checkpoint(state: State, _: Transaction) -> tuple[None, New | None]:
     """A checkpoint, unless another process has written it meanwhile."""
     return None, New(_drafted_checkpoint(state)) if state.due else None
+
+
+def _unknown(state: State) -> str:
+    """What to say of a loss that nobody knows."""
+    epsilon, delta = map(printed_down, state.remaining.together)
+    return f"What nobody knows is all that is left: epsilon {epsilon} and delta {delta}"
 
 
 def _drafted_checkpoint(state: State) -> Judged:

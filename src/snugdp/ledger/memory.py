@@ -9,7 +9,7 @@ from html import escape
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Receipt, Unit
-from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, satisfies
+from snugdp.ledger.composition.filter import Composition, Filter, Spent, as_gaussian, counted, satisfies
 from snugdp.ledger.composition.limits import Remaining, within
 from snugdp.ledger.errors import BudgetExceededError
 from snugdp.ledger.requests import Announced, Costly, each, pair_of
@@ -163,7 +163,8 @@ class MemoryLedger(NeverCopied):
             if pair is None:
                 return rule, before, False
             announced = announced + pair
-        total = Spent(composed + cost if self.composition.composes else composed, announced)
+        counts = as_gaussian(cost, self.budget) or cost if self.composition is Composition.BOTH else cost
+        total = Spent(composed + counts if self.composition.composes else composed, announced)
         judged = rule.after(before, total)
         taken = judged.covers(total)
         return (judged, total, True) if taken else (rule, before, False)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.ledger.composition.filter import Composition
+from snugdp.ledger.composition.filter import Composition, Spent
 from snugdp.ledger.composition.tally import Tally
-from snugdp.ledger.entries import Entry, Overview, as_pair, cells
+from snugdp.ledger.entries import Entry, Overview, cells, pair_of
 from snugdp.numerics.printed import printed_down
 from snugdp.report import words
 from snugdp.report.drawing import Axes, Axis, Frame, Point, linear
@@ -85,13 +85,14 @@ def _burn_down(told: Overview) -> Markup:
 
 def _left_after(paid: Sequence[Entry], told: Overview, budget: Budget) -> list[Fraction | None]:
     """Epsilon left after each charge; of a composed total only at so many of them as take no long time."""
-    tally, left, step = Tally(), list[Fraction | None](), max(1, len(paid) // _POINTS)
-    adds = told.composition is Composition.ADDITION
+    composed, added, left = Tally(), Tally(), list[Fraction | None]()
+    way, step = told.composition, max(1, len(paid) // _POINTS)
     for number, entry in enumerate(paid, 1):
-        counted = entry.announced if adds and entry.announced is not None else entry.cost
-        tally = tally.after(counted, entry.part)
-        seen = adds or number % step == 0 or number == len(paid)
-        spent = as_pair(tally.total(told.neighbours), budget)[0] if seen else None
+        composed = composed.after(entry.composed, entry.part)
+        added = added.after(entry.cost if entry.announced is None else entry.announced, entry.part)
+        seen = not way.composes or number % step == 0 or number == len(paid)
+        total = Spent(composed.total(told.neighbours), added.total(told.neighbours))
+        spent = pair_of(total, budget, way)[0] if seen else None
         left.append(None if spent is None else budget.epsilon - spent)
     return left
 

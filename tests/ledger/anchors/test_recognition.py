@@ -1,6 +1,7 @@
 """A copy, a restored folder or database, a new name: noticed by whoever has seen the ledger; adopted for the record."""
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -344,3 +345,21 @@ def test_a_state_that_cannot_be_read_is_said(folder: Path, tmp_path: Path, monke
         with pytest.raises(LedgerWriteError, match=r"ann could not be read.*SNUGDP_STATE"):
             Ledger.open(folder / "l")
     assert charged(folder / "l") == FIFTH
+
+
+@pytest.mark.parametrize("composition", ["addition", "tight", "both"])
+def test_what_nobody_knows_is_all_that_is_left(where: Where, composition: str) -> None:
+    """What the refusal says can be given as it stands; more than that cannot have been spent."""
+    with made(where, Budget(1, 1e-6), composition=composition) as ledger:
+        ledger.charge(TENTH, "x")
+        identity = ledger.identity
+    UserAnchor(identity).reset(Mark(identity, 9, "f" * 64))  # as if records were lost
+    with pytest.raises(ValueError, match=r"What nobody knows is all that is left: epsilon") as refused:
+        Ledger.adopt(where.address, reason="restored")
+    left = re.search(r"epsilon ([^ ]+) and delta ([^ ]+)$", str(refused.value))
+    assert left is not None
+    with pytest.raises(BudgetExceededError, match=r"all that is left.*Nothing was changed"):
+        Ledger.adopt(where.address, reason="restored", lost_epsilon=1, lost_delta=1e-6)
+    assert len(where.rows()) == 2
+    with Ledger.adopt(where.address, reason="restored", lost_epsilon=left[1], lost_delta=left[2]) as ledger:
+        assert not ledger.affords(Cost(epsilon="0.001"))

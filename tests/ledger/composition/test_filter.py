@@ -11,12 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import snugdp
 from snugdp import Budget, BudgetExceededError, Cost, Ledger, MemoryLedger
 from snugdp.accounting import gaussian
-from snugdp.ledger.composition.filter import Composition, Filter, Spent, announced_by, counted, satisfies
+from snugdp.ledger.composition.filter import (
+    Composition,
+    Filter,
+    Spent,
+    announced_by,
+    as_gaussian,
+    counted,
+    is_gaussian_of,
+    satisfies,
+)
+from snugdp.numerics import balls
 from tests.ledger.composition import games
+from tests.ledger.composition.games import Values
 
 ZERO = Spent(Cost(), Cost())
 WAYS = ("addition", "tight", "both")
@@ -225,3 +237,92 @@ def test_releases_that_sum_to_the_budget_are_taken_in_both_orders() -> None:
     fit(ledger, 1e-7)
     median(ledger, 0.1, 2e-7)
     assert str(ledger.remaining) == "epsilon 1.9 and delta 7e-07"
+
+
+# -- small pure releases as Gaussian ones
+
+SMALL = Cost(epsilon="0.02")
+
+
+def coins(times: int, size: float, epsilon: float) -> float:
+    """The delta of so many coins that were all fixed beforehand."""
+    heads = stats.binom(times, 1 / (1 + math.exp(-size)))
+    losses = ((2 * number - times) * size for number in range(times + 1))
+    terms = (heads.pmf(number) * -math.expm1(epsilon - loss) for number, loss in enumerate(losses) if loss > epsilon)
+    return float(sum(terms))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.02", "0.5", "3", "20"])
+def test_a_coin_is_dominated_by_its_gaussian_and_by_no_smaller_one(epsilon: str) -> None:
+    size, low, high = float(epsilon), *_coin_between(Fraction(epsilon))
+    assert low <= high <= low * (1 + 1e-12)
+    heads = 1 / (1 + math.exp(-size))
+    for at in np.linspace(0, 1.5 * size, 31):  # both pairs are symmetric, so orders below one follow
+        leak = max(heads - math.exp(at) * (1 - heads), 0)
+        assert leak <= gaussian.delta(math.sqrt(high), at) + 1e-12
+    assert is_gaussian_of(Cost(mu_squared=high), Cost(epsilon=epsilon))
+    assert not is_gaussian_of(Cost(mu_squared=low * Fraction(999999, 10**6)), Cost(epsilon=epsilon))
+    half = (1 - math.exp(-size)) / (1 + math.exp(-size))  # at epsilon 0 the two are equal
+    assert gaussian.delta(math.sqrt(high), 0) == pytest.approx(half, rel=1e-9)
+
+
+def _coin_between(epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    return tuple(Fraction(end(lambda: gaussian.coin(epsilon))) for end in (balls.below, balls.above))  # type: ignore[return-value]
+
+
+def test_what_is_no_gaussian_of_a_pure_release() -> None:
+    square = _coin_between(SMALL.epsilon)[1]
+    good = Cost(mu_squared=square)
+    assert is_gaussian_of(good, SMALL)
+    assert is_gaussian_of(Cost(mu_squared=square, delta=1e-7), SMALL + Cost(delta=1e-7))
+    for other, cost in (
+        (good, SMALL + Cost(delta=1e-7)),
+        (good + Cost(epsilon="0.01"), SMALL),
+        (good, SMALL + Cost(mu="0.1")),
+        (Cost(mu_squared=square, neighbours="replace"), SMALL),
+        (Cost(mu_squared=square * Fraction(2, 3)), SMALL),
+    ):
+        assert not is_gaussian_of(other, cost)
+    assert as_gaussian(Cost(epsilon="0.04"), Budget(1, 1e-6)) is None  # fewer would fit
+    assert as_gaussian(SMALL, Budget(1)) is None
+    assert as_gaussian(Cost(mu="0.01"), Budget(1, 1e-6)) is None
+
+
+def test_either_way_takes_three_times_as_many_small_pure_releases() -> None:
+    """And all that their epsilons allow: large ones after small ones too."""
+    many = [Cost(epsilon="0.01")] * 400
+    taken = {way.value: MemoryLedger(1, 1e-6, composition=way).payable(many) for way in Composition}
+    assert taken == {"addition": 100, "tight": 100, "both": 327}
+    assert coins(327, 0.01, 1) < 1e-6
+    either = MemoryLedger(1, 1e-6, composition="both")
+    assert either.payable([Cost(epsilon="0.01"), Cost(epsilon="0.99")]) == 2
+    assert either.payable([*many[:101], Cost(epsilon="0.99")]) == 101
+
+
+def test_nobody_gains_by_looking_at_coins() -> None:
+    """Value iteration: after each coin stop, go on, or spend the rest by either rule at once."""
+    epsilon, delta, size, most = 1.0, 1e-6, 0.02, 81
+    assert MemoryLedger(epsilon, delta, composition="both").payable([SMALL] * 100) == most
+    square = float(_coin_between(SMALL.epsilon)[1])
+    whole = gaussian.mu(1, Fraction(delta) / 2) ** 2  # more than the boxes allow
+    heads = 1 / (1 + math.exp(-size))
+    levels: Values = epsilon - size * np.arange(-most - 1.0, most + 2)  # of x, by the number of heads more than tails
+
+    def stop(x: Values) -> Values:
+        worth: Values = np.maximum(-np.expm1(np.minimum(x, 0)), 0)
+        return worth
+
+    def rest(taken: int) -> Values:
+        mu = math.sqrt(max(whole - taken * square, 1e-12))
+        normal = stats.norm.cdf(mu / 2 - levels / mu) - np.exp(levels) * stats.norm.cdf(-mu / 2 - levels / mu)
+        coin = max(epsilon - taken * size, 0)
+        up = 1 / (1 + math.exp(-coin))
+        worth: Values = np.maximum(normal, up * stop(levels - coin) + (1 - up) * stop(levels + coin))
+        return worth
+
+    values = np.maximum(stop(levels), rest(most))
+    for taken in range(most - 1, -1, -1):
+        on = np.full_like(values, 0.0)
+        on[1:-1] = heads * values[2:] + (1 - heads) * values[:-2]
+        values = np.maximum.reduce([stop(levels), rest(taken), on])
+    assert 0.3 * delta < values[most + 1] <= delta

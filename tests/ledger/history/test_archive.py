@@ -1,6 +1,7 @@
 """Checkpoints: a long ledger opens without reading its history, and what it reads of it later is proved."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def test_adoptions_and_what_was_lost_are_in_checkpoints(
         lost += 1
         with Ledger.adopt(where.address, reason=f"loss {lost}", by="ann", lost_epsilon="0.25") as ledger:
             spent += Cost(epsilon="0.25")
-            assert ledger.spent == spent
+            assert ledger.overview().epsilon == spent.epsilon
             assert [one.reason for one in ledger.adoptions] == [f"loss {number + 1}" for number in range(lost)]
             assert ledger.adoptions[-1].lost == ((end + 3, "f" * 64),)
             ledger.verify()
@@ -129,9 +130,14 @@ def test_adoptions_and_what_was_lost_are_in_checkpoints(
         assert shown.count("adopted  ") == lost
     assert read_at_opening(where, monkeypatch) <= 10
     with Ledger.open(where.address) as ledger:
-        assert (ledger.adoptions, ledger.spent) == (adoptions, spent + Cost(epsilon="0.2"))
+        total = spent.epsilon + Fraction("0.2")
+        told, exact = ledger.overview().epsilon, composition != "both"  # by either way, the smaller of two
+        assert ledger.adoptions == adoptions
+        assert told is not None
+        assert told == total if exact else told <= total
         assert ledger.verify().spent == ledger.spent
-        assert ledger.remaining.together[0] == BUDGET.epsilon - ledger.spent.epsilon
+        left = ledger.remaining.together[0]
+        assert left == BUDGET.epsilon - total if exact else left >= BUDGET.epsilon - total
 
 
 def test_an_adoption_reads_everything(where: Where) -> None:

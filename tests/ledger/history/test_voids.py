@@ -13,6 +13,7 @@ from snugdp.ledger.history import records
 from snugdp.ledger.history import state as states
 from snugdp.ledger.history.records import Row
 from snugdp.ledger.history.state import State
+from snugdp.ledger.history.voids import digest_of
 from tests.ledger.conftest import Where, another_user, as_owner, made
 
 BUDGET = Budget(10, 1e-6)
@@ -95,7 +96,7 @@ def test_what_means_nothing_stops_all_until_it_is_void(where: Where, tmp_path: P
             with Ledger.void(where.address, reason=f"junk {number}", by="ann", lost_epsilon=lost) as mended:
                 assert mended.spent == spent
                 assert mended.voids[-1].words.startswith("record")
-                assert mended.voids[-1].records[0][0] == rows
+                assert mended.voids[-1].first == rows
             assert ledger.spent == spent
         assert len(ledger.voids) == len(JUNK) * 2
         ledger.verify(receipts)
@@ -136,32 +137,35 @@ def test_what_counts_is_never_void(where: Where) -> None:
         with pytest.raises(ValueError, match="say why"):
             Ledger.void(where.address, reason=" ")
         before, last = where.rows()
-        named = [[last.seq, last.hash]]
-        by_hand(where, record(where, "void", by="bob", reason="mine", before=before.hash, records=named))
+        named = {"before": before.hash, "first": last.seq, "last": last.seq, "digest": digest_of([last.hash])}
+        by_hand(where, record(where, "void", by="bob", reason="mine", **named))
         with pytest.raises(TamperedLedgerError, match="unknown form"):
             ledger.charge(ONE, "x")
         with Ledger.void(where.address, reason="a void of a charge") as mended:
             assert mended.spent == ONE
 
 
-@pytest.mark.parametrize("wrong", ["fewer", "none", "another hash", "another before"])
+@pytest.mark.parametrize("wrong", ["fewer", "none", "another hash", "another before", "more", "text"])
 def test_a_void_names_all_and_nothing_else(where: Where, wrong: str) -> None:
     with made(where, BUDGET) as ledger:
         ledger.charge(ONE, "x")
     head = where.rows()[-1].hash
-    run = [[row.seq, row.hash] for row in (by_hand(where, no_json(where)), by_hand(where, no_json(where)))]
-    if wrong == "fewer":
-        run = run[:1]
-    if wrong == "none":
-        run = []
-    if wrong == "another hash":
-        run[0][1] = "0" * 64
-    before = "0" * 64 if wrong == "another before" else head
-    by_hand(where, record(where, "void", by="bob", reason="so", before=before, records=run))
+    run = [by_hand(where, no_json(where)), by_hand(where, no_json(where))]
+    named: dict[str, Any] = {"before": head, "first": run[0].seq, "last": run[1].seq}
+    named["digest"] = digest_of(row.hash for row in run)
+    changes: dict[str, dict[str, Any]] = {
+        "fewer": {"last": run[0].seq, "digest": digest_of([run[0].hash])},
+        "none": {"last": run[0].seq - 1, "digest": digest_of([])},
+        "another hash": {"digest": digest_of(["0" * 64, run[1].hash])},
+        "another before": {"before": "0" * 64},
+        "more": {"first": run[0].seq - 1, "digest": digest_of([head, *(row.hash for row in run)])},
+        "text": {"first": str(run[0].seq)},
+    }
+    by_hand(where, record(where, "void", by="bob", reason="so", **(named | changes[wrong])))
     with pytest.raises(TamperedLedgerError, match="canonical JSON"):
         Ledger.open(where.address)
     with Ledger.void(where.address, reason="all three", lost_epsilon=0) as ledger:
-        assert len(ledger.voids[0].records) == 3
+        assert (ledger.voids[0].first, ledger.voids[0].last) == (run[0].seq, run[0].seq + 2)
         assert ledger.spent == ONE
 
 
@@ -237,9 +241,7 @@ def idle(state: State, last: int) -> list[Row]:
 
 def voided(state: State) -> Row:
     """A void, by hand, of all that is put aside."""
-    run = [[one.row.seq, one.row.hash] for one in state.illegal]
-    fields = {"by": "x", "reason": "x", "before": state.head, "records": run}
-    judged = state.draft("void", fields, records.stamp())
+    judged = state.draft("void", {"by": "x", "reason": "x", **state.put_aside()}, records.stamp())
     state.take(judged)
     return judged.record.row()
 
@@ -327,3 +329,29 @@ def test_who_charged_is_a_name(where: Where) -> None:
     by_hand(where, record(where, "charge", **{**rest, **total, "key": "other", "user": [[]]}))
     with pytest.raises(TamperedLedgerError, match="unknown form"):
         Ledger.open(where.address)
+
+
+def test_many_void_rows_take_no_room(where: Where) -> None:
+    """Whoever writes junk by the thousand makes neither the void long nor the checkpoints after it."""
+    with made(where, BUDGET, composition="addition") as ledger:
+        ledger.charge(ONE, "x")
+        for _ in range(5 * EVERY):
+            by_hand(where, no_json(where))
+        Ledger.void(where.address, reason="junk").close()
+        before = len(where.rows())
+        for number in range(2 * EVERY):
+            ledger.charge(Cost(epsilon="0.1"), "x", key=f"k{number}")
+        later = [row for row in where.rows()[before - 1 :] if '"kind":"void"' in row.record or row.seq % EVERY == 0]
+        assert len(later) >= 3
+        assert max(len(row.record) for row in later) < 2000
+        assert [entry.key for entry in ledger.overview(2 * EVERY + 1).entries][1:] == [
+            f"k{n}" for n in range(2 * EVERY)
+        ]
+        ledger.verify()
+    rows = where.rows()
+    other = records.write(rows[1].hash, 3, "x", {})
+    where.replace([*rows[:3], Row(3, other.text, None, other.hash), *rows[4:]])
+    with Ledger.open(where.address) as ledger:
+        for look in (ledger.entries, ledger.verify):
+            with pytest.raises(TamperedLedgerError):
+                look()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger.composition.limits import Limits, Remaining
+from snugdp.numerics import balls
 from snugdp.serial import costs
 
 _LEAST = Fraction(1, 10**12)  # epsilon of a Gaussian release, however small
@@ -34,7 +35,8 @@ class Composition(enum.Enum):
     TIGHT
         Every release counts with its whole cost; Gaussian parts add in squares. For many releases of one kind.
     BOTH
-        A release is taken if either way takes it, each with half of the delta.
+        A release is taken if either way takes it, each with half of the delta. A small pure release, such as a count
+        with Laplace noise, is composed as a Gaussian one, so that several times as many fit.
 
     Examples
     --------
@@ -159,6 +161,29 @@ def _certified(cost: Cost, announced: Cost) -> bool:
     if not announced.epsilon:
         return not (cost.epsilon or cost.mu_squared or cost.atoms or cost.variation) and cost.delta <= announced.delta
     return announced.delta < 1 and cost.fits(Budget(announced.epsilon, announced.delta, announced.neighbours))
+
+
+@lru_cache(maxsize=1024)
+def as_gaussian(cost: Cost, budget: Budget) -> Cost | None:
+    """A pure cost as a Gaussian one, if more releases of this size fit the budget so than by their epsilons.
+
+    None for any other cost, and for a pure one that is too large for that (limits.proof.md, Lemma 6).
+    """
+    most = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2 if budget.delta else Fraction(0)
+    if not is_pure(cost) or not cost.epsilon or cost.epsilon * budget.epsilon >= most:
+        return None
+    square = Fraction(balls.above(lambda: gaussian.coin(cost.epsilon)))
+    if square * budget.epsilon >= most * cost.epsilon:
+        return None
+    return costs.recorded(Cost(mu_squared=square, delta=cost.delta, neighbours=cost.neighbours))
+
+
+@lru_cache(maxsize=1024)
+def is_gaussian_of(other: Cost, cost: Cost) -> bool:
+    """Whether a pure release may count as this Gaussian one: certified (limits.proof.md, Lemma 6)."""
+    same = is_pure(cost) and other.neighbours is cost.neighbours and other.delta == cost.delta
+    plain = not (other.epsilon or other.variation or other.atoms)
+    return same and plain and balls.at_most(lambda: gaussian.coin(cost.epsilon), other.mu_squared)
 
 
 def pair(announced: Budget) -> Cost:

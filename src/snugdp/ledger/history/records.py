@@ -19,7 +19,9 @@ FORMATS = (1, 2, 3)  # of the records; a newer one is refused. Only from format 
 FORMAT = FORMATS[-1]
 _LONGEST_USER = 200
 _COMMON = ("prev", "seq", "kind", "time", "software")
-_CHARGE = frozenset({*_COMMON, "key", "what", "plan", "cost", "announced", "part", "total", "limits", "user"})
+_CHARGE = frozenset(
+    {*_COMMON, "key", "what", "plan", "cost", "announced", "part", "total", "limits", "user", "composed_as"}
+)
 FIELDS: Mapping[str, frozenset[str]] = {
     "genesis": frozenset(
         {*_COMMON, "format", "id", "dataset", "unit", "neighbours", "budget", "keep", "composition", "users"}
@@ -30,14 +32,15 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "outcome": frozenset({*_COMMON, "of", "state", "body"}),
     "checkpoint": frozenset({*_COMMON, "genesis", "earlier", "index", "charges", "adoptions", "spent", "voids"}),
     "adopt": frozenset({*_COMMON, "by", "reason", "place", "file_system", "lost"}),
-    "void": frozenset({*_COMMON, "by", "reason", "before", "records"}),
+    "void": frozenset({*_COMMON, "by", "reason", "before", "first", "last", "digest"}),
 }
 _LATER = frozenset(
-    {"question", "announced", "user", "composition", "users", "column", "hash_key", "voids"}
+    {"question", "announced", "user", "composition", "users", "column", "hash_key", "voids", "composed_as"}
 )  # older records have none
 _WRITTEN_BY = re.compile(r'"software":"snugdp ([^"]*)"')
 _STRING, _DEEPEST = re.compile(r'"(?:[^"\\]|\\.)*"'), 64
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", re.ASCII)
+_HEX = frozenset("0123456789abcdef")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -90,6 +93,11 @@ def account_name() -> str | None:
     except (OSError, KeyError, ImportError):
         return None
     return name if name.isprintable() and 0 < len(name) <= _LONGEST_USER else None
+
+
+def is_hex(value: Json, length: int) -> bool:
+    """Whether this is text of so many hexadecimal digits."""
+    return isinstance(value, str) and len(value) == length and set(value) <= _HEX
 
 
 def write(prev: str, seq: int, kind: str, fields: Mapping[str, Json]) -> Record:
@@ -177,17 +185,6 @@ def is_readable(row: Row) -> bool:
 def _numbers(version: str) -> tuple[int, ...]:
     found = _VERSION.match(version)
     return () if found is None else tuple(map(int, found.groups()))
-
-
-def hash_after(row: Row, prev: str | None, seq: int, voided: Mapping[int, tuple[str, str]]) -> str:
-    """The hash of a row that comes after ``prev``, as a record or as one that is void; else ``TamperedLedgerError``."""
-    if seq not in voided:
-        return read(row, prev, seq).hash
-    check_hash(row, seq)
-    own, before = voided[seq]
-    if row.hash != own or prev not in (None, before):
-        raise TamperedLedgerError(f"record {seq} of the ledger, which is void, was changed or lost")
-    return own
 
 
 def _parsed(text: str) -> dict[str, Json] | None:

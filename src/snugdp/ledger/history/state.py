@@ -13,12 +13,22 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Unit
-from snugdp.ledger.composition.filter import Composition, Filter, Spent, counted, is_pure, satisfies
+from snugdp.ledger.composition.filter import (
+    Composition,
+    Filter,
+    Spent,
+    as_gaussian,
+    counted,
+    is_gaussian_of,
+    is_pure,
+    satisfies,
+)
 from snugdp.ledger.composition.limits import Box, Limits, Remaining, legal, within
 from snugdp.ledger.composition.tally import Tally
 from snugdp.ledger.errors import BudgetExceededError, KeyConflictError, TamperedLedgerError
 from snugdp.ledger.history import records
 from snugdp.ledger.history.records import Record, Row
+from snugdp.ledger.history.voids import Void, Voids, digest_of
 from snugdp.ledger.parts import TablePartition
 from snugdp.ledger.question import Question
 from snugdp.serial import costs
@@ -30,11 +40,14 @@ Part: TypeAlias = tuple[str, str]  # the name of a partition, and of one of its 
 Fixed: TypeAlias = Callable[[Spent, Spent], Filter]
 STATES = ("released", "refused", "consumed")
 _FIRST_WITH_CHECKPOINTS = 3  # format
-_HEX = frozenset("0123456789abcdef")
 
 
 class VoidedStartError(Exception):
     """The checkpoint from which a history was read is itself void. It never leaves the ledger."""
+
+
+class DamagedPastError(TamperedLedgerError):
+    """What lies before the newest checkpoint was changed or lost, so that a later record cannot be judged."""
 
 
 class CheckpointDueError(Exception):
@@ -71,16 +84,19 @@ class Charge:
     question: Question | None = None
     announced: Cost | None = field(default=None, compare=False)  # an epsilon and a delta that the release satisfies
     fresh: bool = field(default=False, compare=False)  # whether nobody else can have this key
+    composed_as: Cost | None = field(default=None, compare=False)  # the Gaussian cost by which a pure one is composed
 
     @property
     def title(self) -> str:
         """What was asked, with the column or the target where it has a name; else what was released."""
         return self.what if self.question is None else self.question.words
 
-    def counted_as(self, announced: Cost) -> Charge:
-        """The same with this epsilon and delta. Every charge is copied so: ``replace`` takes five times as long."""
+    def counted_as(self, announced: Cost, composed_as: Cost | None) -> Charge:
+        """The same that counts with these. Every charge is copied so: ``replace`` takes five times as long."""
+        if announced is self.announced and composed_as is None:
+            return self
         copy = object.__new__(Charge)
-        copy.__dict__.update(self.__dict__, announced=announced)
+        copy.__dict__.update(self.__dict__, announced=announced, composed_as=composed_as)
         return copy
 
     def same(self, other: Charge) -> bool:
@@ -121,25 +137,6 @@ class Adoption:
         return f"{self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq}{lost})"
 
 
-@dataclass(frozen=True)
-class Void:
-    """Somebody has said that records which are none count for nothing; no charge was ever made by them."""
-
-    seq: int
-    by: str
-    reason: str
-    before: str  # the hash of the record before the first of them
-    records: tuple[tuple[int, str], ...]  # their numbers, without gaps, and their hashes
-    time: str
-
-    @property
-    def words(self) -> str:
-        """When, by whom, why, and which."""
-        first, last = self.records[0][0], self.records[-1][0]
-        which = f"record {first}" if first == last else f"records {first} to {last}"
-        return f"{which}, {self.time[:16].replace('T', ' ')} by {self.by}: {self.reason} (record {self.seq})"
-
-
 class Illegal(NamedTuple):
     """A row that continues the chain and is no legal record."""
 
@@ -174,20 +171,20 @@ class Reservation:
 class Archive(Protocol):
     """The records before the newest checkpoint: looked up one by one, each proved to be in the history."""
 
-    def find(self, key: str) -> int | None:
-        """The number of the charge with this key."""
+    def ends_with(self, newest: tuple[int, str] | None, voids: Voids) -> None:
+        """The newest checkpoint, which is known to be in the history, and what is void."""
         ...
 
-    def charge(self, seq: int) -> Charge | None:
-        """The charge of this number."""
+    def find(self, key: str) -> int | None:
+        """The number of the first charge with this key."""
+        ...
+
+    def record(self, seq: int) -> Record:
+        """The record of this number, which is not void."""
         ...
 
     def settled(self, seq: int) -> Settled | None:
-        """What became of it."""
-        ...
-
-    def hash(self, seq: int) -> str:
-        """The hash of a record."""
+        """What became of the charge of this number: its first outcome."""
         ...
 
 
@@ -216,8 +213,7 @@ class State:
     partitions: dict[str, TablePartition] = field(default_factory=dict)
     reserved: dict[int, Reservation] = field(default_factory=dict)
     adoptions: list[Adoption] = field(default_factory=list)
-    voids: list[Void] = field(default_factory=list)
-    _void_rows: tuple[list[Void], dict[int, tuple[str, str]]] = field(default_factory=lambda: ([], {}))  # of a list
+    voids: Voids = field(default_factory=Voids)
     illegal: list[Illegal] = field(default_factory=list)  # rows after the newest legal record: nobody goes on from them
     started: int = -1  # the checkpoint from which it was read
     filter: Filter | None = None  # of the budget in genesis; its limits are fixed by a charge
@@ -261,35 +257,39 @@ class State:
     def seq_of(self, charge: Charge) -> int | None:
         """The number of the charge with the key of this one."""
         seq = self.keys.get(charge.key)
-        if seq is not None or charge.fresh or self.archive is None or self.checkpoint is None:
+        if charge.fresh or self.checkpoint is None or self.whole:
             return seq
-        return self.archive.find(charge.key)
+        earlier = None if (past := self._past) is None else past.find(charge.key)
+        return seq if earlier is None else earlier
 
     def charge_at(self, seq: int) -> Charge | None:
         """The charge of this number."""
-        charge = self.charges.get(seq)
-        return self.archive.charge(seq) if charge is None and self._in_archive(seq) and self.archive else charge
+        past = self._past_at(seq)
+        if past is None:
+            return self.charges.get(seq)
+        record = past.record(seq)
+        return charge_in(record, self.born.neighbours) if record.kind in ("charge", "reserve") else None
 
     def settled_at(self, seq: int) -> Settled | None:
         """What became of the charge of this number."""
-        settled = self.settled.get(seq)
-        return self.archive.settled(seq) if settled is None and self._in_archive(seq) and self.archive else settled
+        past = self._past_at(seq)
+        return (None if past is None else past.settled(seq)) or self.settled.get(seq)
 
     def hash_at(self, seq: int) -> str | None:
         """The hash of a record; None if there is none of this number, or if what is there is void."""
-        if seq in self.voided:
-            return None
-        if self.archived(seq) and self.archive is not None:
-            return self.archive.hash(seq)
-        return self.hashes.get(seq)
+        past = self._past_at(seq)
+        return self.hashes.get(seq) if past is None else past.record(seq).hash
 
-    def _in_archive(self, seq: int) -> bool:
-        """Whether a record, and not one that is void, lies there."""
-        return self.archived(seq) and seq not in self.voided
+    def _past_at(self, seq: int) -> Archive | None:
+        """The archive, if a record, and not one that is void, lies there: before the newest checkpoint."""
+        archived = not self.whole and self.checkpoint is not None and 0 <= seq < self.checkpoint[0]
+        return self._past if archived and self.voids.at(seq) is None else None
 
-    def archived(self, seq: int) -> bool:
-        """Whether a record lies before the newest checkpoint, so that it is not held here."""
-        return not self.whole and self.checkpoint is not None and 0 <= seq < self.checkpoint[0]
+    @property
+    def _past(self) -> Archive | None:
+        if self.archive is not None:
+            self.archive.ends_with(self.checkpoint, self.voids)
+        return self.archive
 
     # -- reading history
 
@@ -301,11 +301,18 @@ class State:
         for row in rows:
             try:
                 self.read(row)
+            except DamagedPastError:
+                raise
             except TamperedLedgerError as why:
                 records.check_hash(row, self._next_seq)
                 if self.genesis is None or not records.names_before(row, self._tail):
                     raise
                 self.illegal.append(Illegal(row, why))
+
+    def put_aside(self) -> dict[str, Json]:
+        """Which rows a void has to name now, and what is before them."""
+        last, seen = self.seq + len(self.illegal), digest_of(one.row.hash for one in self.illegal)
+        return {"before": self.head, "first": self.seq + 1, "last": last, "digest": seen}
 
     def require_legal(self, where: str) -> None:
         """Raise if the history ends with rows that are no legal records."""
@@ -324,19 +331,6 @@ class State:
     def _tail(self) -> str:
         """The hash of the newest row."""
         return self.illegal[-1].row.hash if self.illegal else self.head
-
-    @property
-    def voided(self) -> Mapping[int, tuple[str, str]]:
-        """The records that are void: the hash of each, and of what was before it."""
-        known, found = self._void_rows
-        if known is not self.voids:
-            found = {}
-            for void in self.voids:
-                before = void.before
-                for seq, seen in void.records:
-                    found[seq], before = (seen, before), seen
-            self._void_rows = (self.voids, found)
-        return found
 
     def read(self, row: Row) -> None:
         """Check the next row of the history, with the rules that a new one has to obey, and fold it in."""
@@ -389,6 +383,8 @@ class State:
             "limits": None if limits is None or old is None or limits.boxes == old.boxes else _boxes_to_json(limits),
             "user": records.account_name() if self.born.users else None,
         }
+        if charge.composed_as is not None:
+            fields["composed_as"] = costs.cost_to_json(charge.composed_as)
         if charge.reserve:
             return fields
         fields["question"] = None if charge.question is None else charge.question._asdict()
@@ -402,6 +398,8 @@ class State:
         costs.cost_from_json(fields["cost"], self.born.neighbours)  # one text has one meaning, if it has any
         if charge.announced is not None and charge.announced is not charge.cost:
             costs.cost_from_json(fields["announced"], self.born.neighbours)
+        if charge.composed_as is not None:
+            costs.cost_from_json(fields["composed_as"], self.born.neighbours)
 
     def complete(self, charge: Charge) -> Charge:
         """The charge with an epsilon and a delta, where it needs them and has none."""
@@ -417,7 +415,8 @@ class State:
                 "epsilon at a hundredth of this ledger's delta. Announce its epsilon and delta, as in "
                 "charge(..., announced=Budget(1, 1e-7))"
             )
-        return charge if derived is charge.announced else charge.counted_as(derived)
+        both = born.composition is Composition.BOTH and not charge.reserve and isinstance(budget, Budget)
+        return charge.counted_as(derived, as_gaussian(charge.cost, budget) if both else None)
 
     def found(self, charge: Charge) -> int | None:
         """The number of the charge with this key, if it is the same release."""
@@ -467,7 +466,7 @@ class State:
         """Whether a record may come next; raises if not, and changes nothing."""
         if (record.kind == "genesis") != (self.genesis is None):
             raise ValueError("genesis is the first record, and only the first")
-        if record.kind == "void" and record.fields["records"][0][0] <= self.started:
+        if record.kind == "void" and record.fields["first"] <= self.started:
             raise VoidedStartError  # before all else: a forged checkpoint may say that another one comes next
         if self.genesis is not None and not self._in_turn(record):
             raise ValueError("checkpoints come in their turn")
@@ -512,7 +511,7 @@ class State:
             "index": list(self.index),
             "charges": self.count,
             "adoptions": [adoption_to_json(one) for one in self.adoptions],
-            **({"voids": [void_to_json(one) for one in self.voids]} if self.voids else {}),
+            **({"voids": [one.to_json() for one in self.voids]} if self.voids else {}),
             "spent": {
                 "composed": self.composed.to_json(),
                 "announced": self.announced.to_json(),
@@ -536,10 +535,10 @@ class State:
 
     def _archive(self, record: Record) -> None:
         """From a checkpoint on only the records after it are held, unless all are."""
-        self.index = []
+        self.index, self.keys = [], {}
         if not self.whole:
             self.hashes = {record.seq: record.hash}
-            self.charges, self.keys, self.settled = {}, {}, {}
+            self.charges, self.settled = {}, {}
 
     @classmethod
     def resumed(cls, genesis: Row, row: Row) -> State:
@@ -565,7 +564,7 @@ class State:
         if tight is not None:
             self.filter = self._filter.with_limits(Limits(tight.budget, _boxes_from_json(spent["limits"], neighbours)))
         self.adoptions = [_adoption_from_json(one) for one in record.fields["adoptions"]]
-        self.voids = [_void_from_json(one) for one in record.fields.get("voids", [])]
+        self.voids = Voids(map(Void.from_json, record.fields.get("voids", [])))
         self.started = record.seq
         self.count, self.seq, self.head = record.fields["charges"], record.seq, record.hash
         self.checkpoint = (record.seq, record.hash)
@@ -573,7 +572,11 @@ class State:
 
     def _genesis(self, record: Record) -> Callable[[], None]:
         fields = record.fields
-        if fields["format"] not in records.FORMATS or not _is_hex(fields["id"], 32) or type(fields["keep"]) is not bool:
+        if (
+            fields["format"] not in records.FORMATS
+            or not records.is_hex(fields["id"], 32)
+            or type(fields["keep"]) is not bool
+        ):
             raise ValueError("genesis has a format, an id and says what is kept")
         neighbours = Neighbours(fields["neighbours"])
         budget = costs.budget_from_json(fields["budget"], neighbours)
@@ -633,9 +636,13 @@ class State:
 
     def _outcome(self, record: Record) -> Callable[[], None]:
         of, state, body = record.fields["of"], record.fields["state"], record.fields["body"]
-        if type(of) is not int or of in self.settled or not self._awaits_outcome(of):
+        if type(of) is not int or not self._awaits_outcome(of):
             raise ValueError("an outcome belongs to one charge, which has no other")
-        if state not in STATES or (state == "consumed") != (body is None) or not (body is None or _is_hex(body, 64)):
+        if (
+            state not in STATES
+            or (state == "consumed") != (body is None)
+            or not (body is None or records.is_hex(body, 64))
+        ):
             raise ValueError("an outcome is released, refused or consumed")
         if body is not None and not self.born.keep:
             raise ValueError("this ledger keeps no outputs")
@@ -655,18 +662,22 @@ class State:
         return effect
 
     def _void(self, record: Record) -> Callable[[], None]:
-        void = _void_from_json({**record.fields, "seq": record.seq})
-        if void.before != self.head or void.records != tuple((one.row.seq, one.row.hash) for one in self.illegal):
+        void = Void.from_json(record.fields)
+        if void != Void(record.seq, void.by, void.reason, time=void.time, **self.put_aside()):
             raise ValueError("a void names all that is no record since the last one that is, and nothing else")
 
         def effect() -> None:
-            self.voids = [*self.voids, void]
+            self.voids = Voids((*self.voids, void))
 
         return effect
 
     def _awaits_outcome(self, of: int) -> bool:
-        """Whether this may be a charge; of an archived one whoever writes its outcome has looked before."""
-        return self._in_archive(of) or (of in self.charges and not self.charges[of].reserve)
+        """Whether this is a charge without an outcome, however old it is."""
+        try:
+            charge = self.charge_at(of)
+            return charge is not None and not charge.reserve and self.settled_at(of) is None
+        except TamperedLedgerError as damage:
+            raise DamagedPastError(str(damage)) from None
 
     def _after(self, charge: Charge, fixed: Fixed) -> After:
         """The filter and the total after a charge, and how to get there; raises if it is not covered.
@@ -677,13 +688,14 @@ class State:
         neighbours.require(charge.cost.neighbours)
         self.check_part(charge.part)
         self._check_announced(charge)
+        self._check_composed(charge)
         before = self.total
         if charge.within is not None:
             reserved, used = charge.within, self._used_after(charge, charge.within)
             return After(fixed(before, before), before, lambda: self.reserved.update({reserved: used}))
         composed, announced = self.composed, self.announced
         if composition.composes:
-            composed = composed.after(charge.cost, charge.part)
+            composed = composed.after(charge.composed_as or charge.cost, charge.part)
         if composition.adds and charge.announced is not None:
             announced = announced.after(charge.announced, charge.part)
         total = Spent(composed.total(neighbours), announced.total(neighbours))
@@ -716,6 +728,15 @@ class State:
                 f"a release of {charge.cost.words} is not private by what it announces ({charge.announced.words}): "
                 "announce a larger epsilon or delta, or leave announced out"
             )
+
+    def _check_composed(self, charge: Charge) -> None:
+        """A pure release may be composed as a Gaussian one where it counts by its epsilon as well."""
+        if charge.composed_as is None:
+            return
+        if self.born.composition is not Composition.BOTH or charge.reserve or charge.within is not None:
+            raise ValueError("a release is composed with its own cost here")
+        if not is_gaussian_of(charge.composed_as, charge.cost):
+            raise ValueError("a pure release is composed as a Gaussian one that is no smaller")
 
     def _fixed_by(self, before: Spent, total: Spent) -> Filter:
         return self._filter if before == total else self._filter.after(before, total)
@@ -759,7 +780,7 @@ def _announced_to_json(announced: Cost | None) -> Json:
 def charge_in(record: Record, neighbours: Neighbours) -> Charge:
     """The charge or the reservation in a record."""
     fields = record.fields
-    part, announced = fields["part"], fields.get("announced")
+    part, announced, composed_as = fields["part"], fields.get("announced"), fields.get("composed_as")
     return Charge(
         _text(fields["key"]),
         _text(fields["what"]),
@@ -770,6 +791,7 @@ def charge_in(record: Record, neighbours: Neighbours) -> Charge:
         record.kind == "reserve",
         _question(fields.get("question")),
         None if announced is None else costs.cost_from_json(announced, neighbours),
+        composed_as=None if composed_as is None else costs.cost_from_json(composed_as, neighbours),
     )
 
 
@@ -809,20 +831,6 @@ def _adoption_from_json(fields: Json) -> Adoption:
     )  # fmt: skip
 
 
-def void_to_json(one: Void) -> Json:
-    """For a checkpoint, and for people's programs."""
-    return {**asdict(one), "records": [list(seen) for seen in one.records]}
-
-
-def _void_from_json(fields: Json) -> Void:
-    if not _is_hex(fields["before"], 64):
-        raise ValueError("what was seen of a history is a number and a hash")
-    return Void(
-        fields["seq"], _text(fields["by"]), _text(fields["reason"]), fields["before"],
-        tuple(map(_seen, fields["records"])), _text(fields["time"]),
-    )  # fmt: skip
-
-
 def _budget_words(budget: Budget | Cost) -> str:
     return budget.words if isinstance(budget, Cost) else budget.cost.words
 
@@ -859,7 +867,7 @@ def _text(value: Json) -> str:
 def _question(value: Json) -> Question | None:
     if value is None:
         return None
-    if value.keys() != {"words", "digest"} or not _is_hex(value["digest"], 32):
+    if value.keys() != {"words", "digest"} or not records.is_hex(value["digest"], 32):
         raise ValueError("a question has words and a digest")
     return Question(_text(value["words"]), value["digest"])
 
@@ -883,10 +891,6 @@ def _is_true(value: Json) -> bool:
 
 def _seen(value: Json) -> tuple[int, str]:
     seq, seen = value
-    if type(seq) is not int or seq < 0 or not _is_hex(seen, 64):
+    if type(seq) is not int or seq < 0 or not records.is_hex(seen, 64):
         raise ValueError("what was seen of a history is a number and a hash")
     return seq, seen
-
-
-def _is_hex(value: Json, length: int) -> bool:
-    return isinstance(value, str) and len(value) == length and set(value) <= _HEX
