@@ -497,3 +497,21 @@ def test_dates_that_are_taken_for_numbers_end_alike_for_every_type(monkeypatch: 
     objects = typed.assign(day=pd.Series(typed["day"].to_list(), dtype=object))
     found = [rehearsal().fit(table, "y").coef_.tolist() for table in (typed, pl.from_pandas(typed), objects)]
     assert found[0] == found[1] == found[2]
+
+
+def test_which_fit_follows_is_decided_before_anything_is_found() -> None:
+    """By the columns that are planned: levels that are found do not turn it into another one, with other costs."""
+    rng, levels = np.random.default_rng(4), np.repeat(np.arange(40), 40)
+    frame = pl.DataFrame(
+        {"level": [f"level {k}" for k in levels], "x": rng.normal(size=1600), "y": rng.normal(size=1600)}
+    )
+    model = LinearRegression(epsilon=50, delta=1e-6, noise=Simulation(1)).fit(frame, "y")
+    assert model.released_
+    assert len(model.coef_) > 24
+    assert "gram" not in [step.id for step in model.plan_.steps]
+
+
+def test_wide_tables_without_bounds_are_whitened() -> None:
+    plans = [rehearsal().plan(n_features=columns) for columns in (23, 24, 127, 128)]  # and a constant
+    assert ["gram" in [step.id for step in plan.steps] for plan in plans] == [False, True, True, False]
+    assert all(plan.cost.fits(snugdp.Budget(1, 1e-6)) for plan in plans)
