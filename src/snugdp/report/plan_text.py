@@ -437,7 +437,12 @@ def advice_text(advice: Advice) -> str:
         ]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
-    said.append("A forecast from public numbers, for rows that fill their bounds evenly; sampling error comes on top.")
+    like = (
+        "from fits of a public sample, for rows like these"
+        if advice.by_sample
+        else "from public numbers, for rows that fill their bounds evenly"
+    )
+    said.append(f"A forecast {like}; sampling error comes on top.")
     return "\n".join([*said, "", str(advice.plan)])
 
 
