@@ -21,7 +21,7 @@ def _law(sigma: float) -> dict[int, Fraction]:
     reach = math.ceil(9 * sigma) + 1
     at_least = [mp.ncdf(-(mp.mpf(k) - 0.5) / mp.mpf(sigma)) for k in range(reach + 2)]
     tail = {k: Fraction(str(at_least[k] - at_least[k + 1])) for k in range(1, reach + 1)}
-    return {0: 1 - 2 * sum(tail.values())} | tail | {-k: chance for k, chance in tail.items()}
+    return {0: 1 - 2 * sum(tail.values(), Fraction(0))} | tail | {-k: chance for k, chance in tail.items()}
 
 
 def _sum_of(law: dict[int, Fraction], cells: int) -> dict[int, Fraction]:

@@ -40,7 +40,7 @@ from snugdp.estimators.forecast import forecast
 from snugdp.estimators.open.fit import OpenFit
 from snugdp.mechanisms.bounds import sorts
 from snugdp.report.model import render, told
-from snugdp.tables.found import Flag
+from snugdp.tables.found import Flag, FoundLevels
 from tests.effort import often, repeated, sampled
 from tests.estimators import checks
 
@@ -501,14 +501,16 @@ def test_dates_that_are_taken_for_numbers_end_alike_for_every_type(monkeypatch: 
 
 def test_which_fit_follows_is_decided_before_anything_is_found() -> None:
     """By the columns that are planned: levels that are found do not turn it into another one, with other costs."""
-    rng, levels = np.random.default_rng(4), np.repeat(np.arange(40), 40)
-    frame = pl.DataFrame(
-        {"level": [f"level {k}" for k in levels], "x": rng.normal(size=1600), "y": rng.normal(size=1600)}
-    )
-    model = LinearRegression(epsilon=50, delta=1e-6, noise=Simulation(1)).fit(frame, "y")
-    assert model.released_
-    assert len(model.coef_) > 24
-    assert "gram" not in [step.id for step in model.plan_.steps]
+    schema = Schema({"level": Category(), "x": Number(), "y": Number()}, target="y")
+    fit = OpenFit.planned(rehearsal(schema=schema), None)
+    assert fit._preparation is not None
+    expected = fit._preparation.expected()
+    levels = FoundLevels(tuple(f"level {k}" for k in range(40)), (1 / 40,) * 40)
+    layout = fit.model._layout_of(replace(expected, columns={**expected.columns, "level": levels}), fit.response)
+    planned, made = fit.method.plan(), fit._make(layout, 1e4).plan()
+    assert len(layout.features) > 24
+    assert [step.id for step in made.steps] == [step.id for step in planned.steps] == ["sizes", "release"]
+    assert made.cost == planned.cost
 
 
 def test_wide_tables_without_bounds_are_whitened() -> None:

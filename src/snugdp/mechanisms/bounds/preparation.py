@@ -127,10 +127,10 @@ class TablePreparation:
         """
         if self.rows is None:
             return _LOOKS_SHARE
-        lacking = Fraction(replace(self, rows=None).enough_rows, max(self.rows - _ROUNDED, 1))
-        if lacking >= 1:
-            return min(_LOOKS_SHARE * lacking**2, _MOST_LOOKS)
-        return max(_LOOKS_SHARE * min(_PLENTY * lacking, Fraction(1)) ** 2, _LEAST_LOOKS)
+        needed = replace(self, rows=None).enough_rows
+        if self.rows < needed:
+            return min(_LOOKS_SHARE * Fraction(needed, max(self.rows - _ROUNDED, 1)) ** 2, _MOST_LOOKS)
+        return max(_LOOKS_SHARE * min(Fraction(_PLENTY * needed, self.rows), Fraction(1)) ** 2, _LEAST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:
