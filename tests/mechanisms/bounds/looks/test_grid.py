@@ -196,7 +196,7 @@ def test_empty_sets_are_taken_as_rarely_as_is_said(columns: int, sigma: float) -
 def _taken(sets: grid.CellSets, sigma: float, least: grid.Floats) -> float:
     """How likely noise alone is to be above the least rows of a set, added over all sets."""
     pairs, number = np.unique(np.column_stack([sets.sizes, least]), axis=0, return_counts=True)
-    return sum(n * exceeded(int(size), sigma, rows) for (size, rows), n in zip(pairs, number.tolist(), strict=True))
+    return float(sum(n * exceeded(int(size), sigma, rows) for (size, rows), n in zip(pairs, number, strict=True)))
 
 
 def test_a_row_of_noise_far_out_is_no_row() -> None:
