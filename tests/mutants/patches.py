@@ -56,6 +56,8 @@ TOPICS = (
     "one_table",
     "class_means",
     "voids",
+    "plans",
+    "person_identifiers",
     "rounded",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)

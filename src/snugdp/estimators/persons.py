@@ -123,10 +123,16 @@ def _is_array(X: Any) -> bool:
 
 
 def _column(groups: Any) -> Any:
-    """Identifiers as a column of polars: of their declared type, or cell by cell."""
+    """Identifiers as a column of polars: of their declared type, or cell by cell.
+
+    Integers of numpy are floats here, as they are where one is missing: see ``person_image``.
+    """
     import polars as pl
 
     rows = label_rows(groups, "groups")
+    dtype = getattr(rows.to_native() if isinstance(rows, nw.Series) else rows, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not isinstance(rows, np.ma.MaskedArray):
+        return pl.Series(np.asarray(rows.to_numpy() if isinstance(rows, nw.Series) else rows, dtype=np.float64))
     if isinstance(rows, nw.Series):
         worked, found = attempt(rows.to_polars)
         return found if worked and found is not None else pl.Series(cells_of(rows), dtype=pl.Object)

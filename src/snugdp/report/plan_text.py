@@ -216,8 +216,8 @@ NOTES = {
     "bounds-are-sought": "no bounds are given: they are found in private, for a part of the budget, and released with "
     "the answer. Below about 1,000 rows public bounds are worth having",
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
-    "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); one that is "
-    "not found is left out, and without its target a fit is refused",
+    "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); a column "
+    "that is not found is left out, and if that is the target, the fit is refused",
     "classes-found": "the classes are labels that are found in private, and shown: about {rows} rows of a label are "
     "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
     "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
@@ -230,8 +230,8 @@ NOTES = {
     "columns",
     "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns, a level with "
     "about {own} rows of its own; with far fewer they are the whole line",
-    "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
-    "predictions lie nearer to its usual values than its conditional mean does; "
+    "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
+    "predictions are nearer to its typical values than to its mean; "
     'target="mean" estimates the mean, with more noise',
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
     "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
@@ -298,6 +298,8 @@ NOTES = {
     "cost is fixed; the noise is scaled by the cap",
     "persons-cap-error": "with a cap of c, noise below c times {error} in 19 of 20 cases; with a public "
     "max_rows={largest}, {largest} times that",
+    "persons-cap-restored": "what the cap cuts off is estimated from the same counts of persons and added to the "
+    "counts in proportion, to each at most half of the standard deviation of its noise",
     "persons-cap-few": "for so few numbers a cap that is known from the subject, such as max_rows=10, is often better "
     "than one found in private, by a factor of 1.5 to 2.6 where a few persons have very many rows",
     "persons-cap-many": "for so many numbers the cap that is found is usually close to the best one",

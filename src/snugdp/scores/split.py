@@ -37,7 +37,6 @@ class RowSplit:
     columns: tuple[str, ...]
     share: float
     key: int
-    exact: bool = False
     persons: bool = False
 
     def held(self, frame: Frame) -> Mask:
@@ -48,7 +47,7 @@ class RowSplit:
         words = np.zeros(len(frame), dtype=np.uint64)
         for name, key in zip(self.columns, subkeys(self.key, len(self.columns)), strict=True):
             column = frame.get_column(name)
-            found = person_image(column, exact=self.exact) if self.persons else image(column)
+            found = person_image(column) if self.persons else image(column)
             words = mixed(words ^ found.words(key, coarse=not self.persons))  # 1
         return (words >> np.uint64(11)) * 2.0**-53 < self.share  # 2
 
@@ -97,7 +96,7 @@ class SplitRequest:
         if frame is None and _is_table(X):
             return self._of_source(open_source(X), y)
         found = framed(X) if frame is None else frame
-        names, split = self._names(found.columns), self._split(found.columns, exact=False)
+        names, split = self._names(found.columns), self._split(found.columns)
         worked, mask = attempt(lambda: split.held(found))
         if not worked or mask is None:
             raise PrivateComputationError(PASS_FAILED)
@@ -118,17 +117,17 @@ class SplitRequest:
         """Of the features."""
         return tuple(name for name in columns if name not in (self.target, self.person))
 
-    def _split(self, columns: Sequence[str], *, exact: bool) -> RowSplit:
+    def _split(self, columns: Sequence[str]) -> RowSplit:
         if self.person is None:
             return RowSplit(self._names(columns), self.share, self.key)
         if self.person not in columns:
             raise TableError(f'the table has no column "{self.person}", which says whose rows belong together')
-        return RowSplit((self.person,), self.share, self.key, exact, persons=True)
+        return RowSplit((self.person,), self.share, self.key, persons=True)
 
     def _of_source(self, source: Source, y: Any) -> SplitRows:
         if isinstance(source, SparkSource):
             raise TypeError(_SPARK)
-        split = self._split(tuple(source.types), exact=not source.inferred)
+        split = self._split(tuple(source.types))
         fitted, held = (ChosenSource(source, SplitSide(split, held)) for held in (False, True))
         return SplitRows((fitted, y), (held, y), self._names(tuple(source.types)))
 

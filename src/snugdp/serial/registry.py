@@ -24,6 +24,7 @@ import importlib
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from fractions import Fraction
 from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -133,6 +134,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     "receipt/1": {"unit": Unit.ROW},
     "schema/1": {"missing": "centre", "person": None},
     "spread/1": {"square": 1.0},
+    "found-cap/1": {"lost": Fraction(0)},
     "count/1": {"missing": False, **_PERSONS},
     "describe/1": {"bounds": None, **_PERSONS},
     "description/1": {"left_out": {}},

@@ -191,6 +191,9 @@ class FoundCap:
         As much as so many rows, all in one cell and at the largest value, a person may contribute.
     largest : int
         The public bound: the last of the caps among which it was drawn.
+    lost : Fraction
+        So many rows, as far as can be told, were cut off from a count on average, and are added to it again; 0 where
+        nothing is added.
 
     Examples
     --------
@@ -200,3 +203,4 @@ class FoundCap:
 
     cap: Fraction
     largest: int
+    lost: Fraction = Fraction(0)

@@ -71,7 +71,7 @@ class PartChoice:
         from snugdp.tables.persons.hashing import mixed, subkeys  # polars: only for those who need it
         from snugdp.tables.persons.images import person_image
 
-        found = person_image(column, exact=False)
+        found = person_image(column)
         words = found.words(subkeys(int(partition.key, 16), 1)[0])  # 2
         hashed: Mask = mixed(words) % np.uint64(len(partition.parts)) == np.uint64(index)  # 3
         return hashed & ~found.missing

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, logsumexp
 
 from snugdp import Budget
-from snugdp.mechanisms.persons.tail_choice import MANY, TailChoice
+from snugdp.mechanisms.persons.tail_choice import MANY, TailChoice, restored
 from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
 from snugdp.mechanisms.statistics.joint import deviation
 from snugdp.noise import DiscreteLaplace
@@ -42,6 +42,7 @@ CELLS = (1, 10, 50, 200)
 _NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 _GONE = 20  # of the longest persons
 _READINGS = 100  # of a cap from noisy counts
+_DRAWS = 20  # of a release under each of them
 _LONGEST = 10**6  # rows of a person
 _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # caps that are tried in hindsight
 
@@ -50,11 +51,12 @@ _GRID = tuple(Fraction(round(4 * 2 ** (step / 4)), 4) for step in range(45))  # 
 class CapError:
     """Mean absolute errors of a count, over that of the best cap in hindsight with the whole budget.
 
-    ``private``: with a cap found in private. ``largest``: with the public bound. ``ten``: with a public cap of 10.
+    ``private``: with a cap found in private, and with what it is estimated to cut off added again where that is done;
+    ``alone``: without. ``largest``: with the public bound. ``ten``: with a public cap of 10.
     ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
     and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
-    ``floor``: no choice of a cap for the same part of the budget stays below it both here and on the same panel without
-    its 20 longest persons; not a number below 50 cells.
+    ``floor``: no choice of a cap alone for the same part of the budget stays below it both here and on the same panel
+    without its 20 longest persons; not a number below 50 cells.
     """
 
     shape: str
@@ -63,6 +65,7 @@ class CapError:
     best_cap: float
     best: float
     private: float
+    alone: float
     largest: float
     ten: float
     kept: float
@@ -96,9 +99,11 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
     others = {
         name: min(_gaussian(lost, length * sigma) for length, lost in both[name]) for name, sigma in rivals(budget)
     }
+    private, alone = _in_private(share, cells, totals, truth)
     return CapError(
         shape, cells, "pure" if share.is_pure else "Gaussian", float(best_cap), best,
-        _in_private(share, cells, totals, truth) / best,
+        private / best,
+        alone / best,
         _error(share, Fraction(LARGEST_CAP), cells, totals, truth) / best,
         _error(share, Fraction(10), cells, totals, truth) / best,
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
@@ -139,15 +144,36 @@ def _gaussian(lost: Floats, sigma: float) -> float:
     return float(np.mean(spread + lost * erf(lost / (sigma * np.sqrt(2)))))
 
 
-def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> float:
-    """The mean over the caps that may be drawn, by their exact probabilities."""
+def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> tuple[float, float]:
+    """The mean over the caps that may be found; and without what is added again."""
     drawn, rest = divided(share, cells, in_private=True)
     vectors = PersonVectors((_block(rest),), cells, LARGEST_CAP, in_private=True, share=drawn)
-    chances = _chances(vectors, totals)
+    if isinstance(vectors.cap_choice, TailChoice):
+        return _read(vectors, vectors.cap_choice, totals, truth)
+    scores = np.array([float(score) for score in vectors.cap_choice.scores(vectors.above(totals))])
+    chances = np.exp(scores - logsumexp(scores))
     likely = [place for place in range(len(chances)) if chances[place] > 1e-9]
-    return sum(
+    error = sum(
         float(chances[place]) * _error(rest, vectors.candidates[place], cells, totals, truth) for place in likely
     )
+    return error, error
+
+
+def _read(vectors: PersonVectors, choice: TailChoice, totals: Totals, truth: Integers) -> tuple[float, float]:
+    """The means over readings of noisy counts, each with some draws of the release."""
+    block, rng, counts = vectors.blocks[0], np.random.default_rng(1), np.array(vectors.between(totals), dtype=float)
+    cut, errors = {}, []
+    for noisy in counts + float(choice.law.sigma) * rng.standard_normal((_READINGS, len(counts))):
+        reading = choice.read(np.rint(noisy).tolist())
+        cap = vectors.candidates[reading.place]
+        if cap not in cut:
+            cut[cap] = np.array(block.cut(cap, vectors.cells, totals), dtype=np.float64) / FINE
+        sigma = block.unit_noise * float(cap)
+        drawn = cut[cap] + sigma * rng.standard_normal((_DRAWS, vectors.cells))
+        whole = float(np.abs(restored(drawn, reading.lost, sigma) - truth).mean())
+        errors.append((whole, _gaussian(cut[cap] - truth, sigma)))
+    both = np.mean(errors, axis=0)
+    return float(both[0]), float(both[1])
 
 
 def _floor(share: Share, cells: int, totals: Totals, errors: Floats) -> float:
@@ -176,19 +202,6 @@ def two_points(first: Floats, second: Floats, moved: float) -> float:
     for weight in np.linspace(0.02, 0.98, 25):
         best = (weight * np.outer(first, one) + (1 - weight) * np.outer(second, other)).min(axis=0)
         found = max(found, float(best.sum() * (x[1] - x[0])))
-    return found
-
-
-def _chances(vectors: PersonVectors, totals: Totals) -> Floats:
-    """Of every cap that may be chosen."""
-    choice = vectors.cap_choice
-    if isinstance(choice, TailChoice):
-        rng, counts = np.random.default_rng(1), np.array(vectors.between(totals), dtype=np.float64)
-        noisy = counts + float(choice.law.sigma) * rng.standard_normal((_READINGS, len(counts)))
-        places = [choice.read(np.rint(one).tolist()) for one in noisy]
-        return np.bincount(places, minlength=len(choice.caps)) / _READINGS
-    scores = np.array([float(score) for score in choice.scores(vectors.above(totals))])
-    found: Floats = np.exp(scores - logsumexp(scores))
     return found
 
 
@@ -248,7 +261,7 @@ def _mean(found: list[CapError]) -> CapError:
     first = found[0]
     means = {
         name: float(np.mean([getattr(one, name) for one in found]))
-        for name in ("best_cap", "best", "private", "largest", "ten", "kept", "bounded", "floor")
+        for name in ("best_cap", "best", "private", "alone", "largest", "ten", "kept", "bounded", "floor")
     }
     others = {name: float(np.mean([one.others[name] for one in found])) for name in first.others}
     return CapError(first.shape, first.cells, first.noise, **means, others=others)

@@ -32,7 +32,7 @@ Rows = Annotated[int, typer.Option(min=1000, help="Rows for --speed.")]
 Times = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Side-by-side runs against peers, in one run, on one thread."
+    no_args_is_help=True, add_completion=False, help="Compare with other libraries, side by side, on one thread."
 )
 
 
@@ -140,8 +140,8 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
     lines = [
         (
             one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
-            "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}", f"{one.largest:.1f}",
-            f"{one.kept:.2f}", f"{one.bounded:.2f}",
+            f"{one.alone:.2f}", "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}",
+            f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
             *(f"{one.others[name]:.2f}" for name in others),
         )
         for one in found
@@ -153,6 +153,7 @@ def _caps(people: int, tables: int, epsilon: float) -> None:
         "best cap",
         "error",
         "private",
+        "cap alone",
         "floor",
         "10",
         "1024",

@@ -7,7 +7,7 @@ can count; but how fast their number falls below it tells about where it is. Pro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ Floats: TypeAlias = NDArray[np.float64]
 FULL = 1 << 16  # the largest weight of a person, whole
 EVERY = 2  # of the candidates is an end of a bin
 MANY = 50  # numbers, from which on a cap is read from counts
-TAIL_PART = Fraction(1, 20)  # of a share
+_PARTS = {200: Fraction(1, 20), MANY: Fraction(1, 10)}  # of a share, for so many numbers or more
 _CLEAR = 5.0  # deviations: so many persons are clearly there,
 _RUNS = (1, 2, 4)  # in so many bins together
 _BEFORE = (6, 2)  # a tail begins up to so many bins before them, and at least so many: there numbers begin to fall
@@ -39,6 +39,40 @@ _SHIFTS = (0.0, -1.0, 1.0)  # deviations by which the number of persons in a tai
 _BEYOND = 40  # lengths above the largest cap, four for every doubling
 _NOBODY = 0.5  # persons: a tail ends where fewer are left
 _LEAST_CHANCE = 1e-3
+_TRUSTED = 0.8  # of what a cap is estimated to cut off
+_MOST = 0.5  # standard deviations of the noise that may be added to a count for it
+
+
+@dataclass(frozen=True)
+class TailReading:
+    """What noisy numbers of persons say: which cap, and about how many rows it takes from a count on average."""
+
+    place: int
+    lost: float
+
+
+def tail_part(numbers: int) -> Fraction:
+    """The part of a share that is best spent on numbers of persons, where so many numbers are released.
+
+    Chosen on uniform, Poisson, Weibull, lognormal, geometric and Zipf numbers of rows with other parameters than those
+    of ``snugdp bench persons``, as the constants are; no part of the guarantee.
+    """
+    return next(part for least, part in _PARTS.items() if numbers >= least)
+
+
+def restored(counts: Floats, lost: float, noise: float) -> Floats:
+    """Noisy counts with what a cap is estimated to have cut off, in proportion to them; the last axis has the cells.
+
+    ``lost``: from a count on average. ``noise``: its standard deviation, of which at most half is added to any count
+    (``persons.proof.md``, Theorem 7).
+
+    >>> restored(np.array([90.0, 10.0, -4.0]), 4.0, 10.0).tolist()
+    [95.0, 11.25, -4.0]
+    """
+    seen = np.maximum(counts, 0)
+    part = counts.shape[-1] * lost / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
+    found: Floats = counts + np.minimum(seen * part, _MOST * noise)
+    return found
 
 
 @dataclass(frozen=True)
@@ -71,17 +105,18 @@ class TailChoice:
         """Of the noise on every count."""
         return Gaussian(root_above(FULL**2 / self.share.mu_squared))
 
-    def draw(self, counts: Secret[list[int]], noise: Noise) -> int:
-        """The position of a cap, from the weights of persons in every bin."""
+    def found(self, counts: Secret[list[int]], noise: Noise) -> TailReading:
+        """A cap, from the weights of persons in every bin."""
         return self.read(noise.at(CAP).add_integers(counts, self.law))  # 2
 
-    def read(self, noisy: Sequence[int]) -> int:
-        """The position of the cap with the least regret on average over tails, each weighed by its likelihood."""
+    def read(self, noisy: Sequence[int]) -> TailReading:
+        """The cap with the least regret on average over tails, each weighed by its likelihood; and what it cuts off."""
         counts, spread = np.array([count / FULL for count in noisy]), float(self.law.sigma) / FULL
         first, last = (max(_last_clear(counts, spread) - before, 0) for before in _BEFORE)
-        return EVERY * first + self._least_regret(counts[first:], spread, last - first)
+        found = self._least_regret(counts[first:], spread, last - first)
+        return replace(found, place=EVERY * first + found.place)
 
-    def _least_regret(self, counts: Floats, spread: float, last: int) -> int:
+    def _least_regret(self, counts: Floats, spread: float, last: int) -> TailReading:
         """Of the caps from the first of these bins on, for tails that begin there, or later, up to a last bin."""
         caps = np.array([float(cap) for cap in self.caps[-_caps_from(len(self.caps), len(counts)) :]])
         lengths = np.concatenate([caps, caps[-1] * 2 ** (np.arange(1, _BEYOND + 1) / 4)])
@@ -91,9 +126,11 @@ class TailChoice:
         likely = chances > _LEAST_CHANCE * chances.sum()
         middle = lengths * 2**0.125
         lost = np.maximum(middle[:, None] - caps, 0) * np.minimum(middle, np.sqrt(self.numbers))[:, None]
-        errors = _absolute(persons[likely] @ lost / self.numbers, caps * self.unit)
-        regrets = errors / errors.min(axis=1, keepdims=True)
-        return int(np.argmin(chances[likely] @ regrets))
+        cut_off = persons[likely] @ lost / self.numbers
+        errors = _absolute(cut_off, caps * self.unit)
+        weights = chances[likely] / errors.min(axis=1)
+        place = int(np.argmin(weights @ errors))
+        return TailReading(place, _TRUSTED * _median(cut_off[:, place], weights))
 
     def rows_of(self, length: Floats) -> Floats:
         """How many rows have about this length, if each is in any of the cells."""
@@ -150,6 +187,12 @@ def _between(tails: Floats) -> Floats:
     """The numbers between lengths, from those above each; the last has all that are above it."""
     found: Floats = tails - np.concatenate([tails[:, 1:], np.zeros((len(tails), 1))], axis=1)
     return found
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(below, below[-1] / 2)]])
 
 
 def _absolute(lost: Floats, noise: Floats) -> Floats:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.persons.cap_draw import CAP, CapDraw, draw_part, target_for, tilt_for
-from snugdp.mechanisms.persons.tail_choice import FULL, MANY, TAIL_PART, TailChoice
+from snugdp.mechanisms.persons.tail_choice import FULL, MANY, TailChoice, restored, tail_part
 from snugdp.mechanisms.statistics.clipping import caps_up_to
 from snugdp.mechanisms.statistics.joint import JointNoise
 from snugdp.noise import DiscreteLaplace, Noise
@@ -39,6 +39,7 @@ _NEAR = 1 + 2.0**-18  # so much longer than the cap a total may be before it is 
 _SLACK = 1 + Fraction(1, 1 << 17)  # so much longer than the cap a total may be in all, with the rounding of floats
 _SPLIT = 20  # bits
 _MAX_OCTAVES = 20
+_LOST_UNIT = 64  # parts of a row
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,17 @@ class PersonVectors:
     def certify(self, data: Secret[PersonTotals], noise: Noise) -> FoundCap:
         """A cap, by how many persons are above each candidate, or between them."""
         choice = self.cap_choice
-        counts = self.between if isinstance(choice, TailChoice) else self.above
-        place = choice.draw(data.map(counts), noise)  # 2, 3
-        return FoundCap(self.candidates[place], self.largest)
+        if isinstance(choice, CapDraw):
+            return FoundCap(self.candidates[choice.draw(data.map(self.above), noise)], self.largest)  # 2, 3
+        reading = choice.found(data.map(self.between), noise)
+        lost = Fraction(round(reading.lost * _LOST_UNIT), _LOST_UNIT) if self.restores else Fraction(0)
+        return FoundCap(self.candidates[reading.place], self.largest, lost)
+
+    @property
+    def restores(self) -> bool:
+        """Whether counts get back what the cap is estimated to cut off: where nothing but counts is released."""
+        counts = len(self.blocks) == 1 and self.blocks[0].rows == ((1,),) and self.blocks[0].moves == (Fraction(1),)
+        return self.in_private and counts and isinstance(self.cap_choice, TailChoice)
 
     def above(self, totals: PersonTotals) -> list[int]:
         """For every candidate, how many persons are above it."""
@@ -242,7 +251,7 @@ class PersonVectors:
 
 def choice_part(share: Share, numbers: int) -> Fraction:
     """The part of a share that the choice of a cap gets."""
-    return TAIL_PART if _reads_tail(share, numbers) else draw_part(share, numbers)
+    return tail_part(numbers) if _reads_tail(share, numbers) else draw_part(share, numbers)
 
 
 def _reads_tail(share: Share, numbers: int) -> bool:
@@ -263,8 +272,13 @@ class ShownVectors(Generic[Seen]):
     show: Callable[[Fraction, list[list[Fraction]]], Seen]
 
     def draw(self, data: Secret[PersonTotals], certificate: FoundCap, noise: Noise) -> Seen:
-        """Draw, then show."""
-        return self.show(certificate.cap, self.vectors.draw(data, certificate.cap, noise))
+        """Draw, add what was cut off, then show."""
+        drawn = self.vectors.draw(data, certificate.cap, noise)
+        if certificate.lost:
+            deviation = self.vectors.blocks[0].unit_noise * float(certificate.cap)
+            counts = restored(np.array(drawn[0], dtype=np.float64), float(certificate.lost), deviation)  # 7
+            drawn = [[Fraction(each) for each in counts.tolist()]]
+        return self.show(certificate.cap, drawn)
 
 
 @dataclass(frozen=True)

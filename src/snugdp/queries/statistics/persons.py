@@ -126,4 +126,6 @@ def cap_notes(vectors: PersonVectors, error: float | None) -> tuple[Note, ...]:
     found = [Note("persons-private-cap", params)]
     if error is not None:
         found.append(Note("persons-cap-error", {"error": error, "largest": vectors.largest}))
+    if vectors.restores:
+        found.append(Note("persons-cap-restored"))
     return (*found, Note("persons-cap-few" if numbers < _SCALAR else "persons-cap-many"))

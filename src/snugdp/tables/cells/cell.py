@@ -31,6 +31,7 @@ _REALS: tuple[Any, ...] = (float, int, np.integer, np.floating, np.bool_, Decima
 _COMPLEX = (complex, np.complexfloating)
 _WORDS = {"true": 1.0, "false": 0.0}
 _TRUE, _FALSE = ("true", "t", "yes", "y"), ("false", "f", "no", "n")
+_MAX_PLACES = 400  # of a decimal that is written out
 _MISSING_WORDS = ("nan", "+nan", "-nan", "nat")
 _NUMBER_STARTS = frozenset("0123456789+-.(iInNtTfF")
 _EPOCH = datetime(1970, 1, 1)
@@ -83,6 +84,15 @@ def text(cell: Any) -> str | None:
     if isinstance(found, float):
         return str(int(found)) if found.is_integer() else repr(found)
     return attempt(lambda: _spelled(found[1]))[1]
+
+
+def digits(cell: Any) -> str | None:
+    """A number as it is written, with all its digits; text as it is. None for floats, which may have lost some.
+
+    >>> [digits(cell) for cell in (2**53 + 1, np.int64(-7), "07", b"7", Decimal("1.50"), 2.0**53, None)]
+    ['9007199254740993', '-7', '07', '7', '1.50', None, None]
+    """
+    return read_or(_digits, cell, None)
 
 
 def moment(cell: Any) -> int | None:
@@ -208,6 +218,22 @@ def _parsed(spelled: str) -> float:
         return value
     worked, other = attempt(lambda: complex(bare))
     return _real(other) if worked and other is not None else math.nan
+
+
+def _digits(cell: Any) -> str | None:
+    spelled = _string(cell)
+    if spelled is not None:
+        return spelled
+    kind = type(cell)
+    if issubclass(kind, int):
+        return int.__repr__(cell)
+    if issubclass(kind, np.integer):
+        return int.__repr__(np.generic.item(cell))
+    if issubclass(kind, Fraction) and Fraction.denominator.fget(cell) == 1:  # type: ignore[attr-defined]
+        return int.__repr__(Fraction.numerator.fget(cell))  # type: ignore[attr-defined]
+    if issubclass(kind, Decimal):
+        return Decimal.__format__(cell, "f") if Decimal.adjusted(cell) < _MAX_PLACES else Decimal.__str__(cell)
+    return None
 
 
 def _truth(cell: Any) -> float:

@@ -22,6 +22,7 @@ from snugdp.tables.cells.dates import MISSING
 from snugdp.tables.passes.keys import KeyColumn, KeyKind
 from snugdp.tables.persons.hashing import Words, text_words
 from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.sources.base import Frame
 
 Floats = NDArray[np.float64]
 
@@ -31,15 +32,20 @@ _LIST = "\x02"  # before the cells of a list
 _MISSING_WORDS = ["", "nan", "+nan", "-nan", "nat"]
 _MAY_BE_DATE = r"^[0-9]{4}(?:-[0-9]{2}-[0-9]{2}|[0-9]{4}|-?W[0-9]{2})"
 _SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))  # as ``str.strip`` has them: polars knows fewer
+_WHOLE = r"^\+?(-?)0*([0-9]+)(?:\.0*)?$"
 _LABELS = KeyColumn("", KeyKind.LABEL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Image:
-    """The cells of a column. ``number``: NaN where a cell is none; ``text``: null where it is none. Private."""
+    """The cells of a column. ``number``: NaN where a cell is none; ``text``: null where it is none. Private.
+
+    ``lost``: identifiers that may stand for several persons, if there are any.
+    """
 
     number: Floats
     text: pl.Series | None = None
+    lost: NDArray[np.bool_] | None = None
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -89,22 +95,55 @@ def image(column: nw.Series[Any], *, lists: bool = True) -> Image:
     return of_text(_LABELS.raw(column).cast(pl.String))
 
 
-def person_image(column: nw.Series[Any], *, exact: bool) -> Image:
-    """What tells persons apart. ``exact``: whether the cells were declared to be what they are, as in a file.
+def person_image(column: nw.Series[Any]) -> Image:
+    """What tells persons apart: numbers below 2**53, larger ones by their digits, and text.
 
-    Whole numbers from 2**53 on are not told apart by their floats. In memory a loader may have made floats of them;
-    where it cannot, they are told apart by their digits.
+    Floats from 2**53 on have lost digits, so that several persons may have the same one: they are ``lost``. So are such
+    numbers in a column of numpy's integers, which is one of floats as soon as a cell of it is missing.
     """
     found = image(column, lists=False)
     number = _in_single(found.number)
     large = np.abs(number) >= MAX_EXACT
-    if not exact or not large.any():
+    if not large.any():
         return Image(number, found.text)
-    digits = written(column)
-    if digits is None:
-        return Image(number, found.text)
-    none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True) if found.text is None else found.text
-    return Image(number, none.zip_with(pl.Series(~large), digits.str.strip_chars(_SPACES)))
+    none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True)
+    digits = none if declared(column).is_float() or _floats_if_missing(column) else _digits(column)
+    text = (none if found.text is None else found.text).zip_with(pl.Series(~large), digits)
+    return Image(number, text, large & digits.is_null().to_numpy())
+
+
+def _floats_if_missing(column: nw.Series[Any]) -> bool:
+    """Whether it holds numpy's integers, as pandas has them by default: they know no missing cell."""
+    dtype = getattr(column.to_native(), "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu"
+
+
+def rows_of_persons(frame: Frame, name: str) -> tuple[Frame, Image]:
+    """The rows of a frame without those whose identifier in this column is lost, and the identifiers."""
+    found = person_image(frame.get_column(name))
+    if found.lost is None or not found.lost.any():
+        return frame, found
+    kept = np.flatnonzero(~found.lost)
+    return frame[kept], Image(found.number[kept], None if found.text is None else found.text.gather(kept))
+
+
+def _digits(column: nw.Series[Any]) -> pl.Series:
+    """All digits of whole numbers, however they are spelled; other text as it is, and null for floats."""
+    dtype, native = declared(column), column.to_native()
+    if type(getattr(native, "dtype", None)).__name__ == "CategoricalDtype":  # pandas has categories of any type
+        texts: pl.Series = pl.Series([*map(one.digits, native.cat.categories.tolist()), None], dtype=pl.String)
+        places = native.cat.codes.to_numpy().astype(np.int64)
+        texts = texts.gather(pl.Series(np.where(places < 0, len(texts) - 1, places)))
+    elif dtype.is_integer():
+        return column.to_polars().cast(pl.String)
+    elif dtype.is_decimal():
+        texts = column.to_polars().cast(pl.String)
+    elif dtype in (nw.String, nw.Enum) or (dtype == nw.Categorical and column.implementation.is_polars()):
+        texts = _LABELS.raw(column).cast(pl.String)
+    else:
+        texts = pl.Series(list(map(one.digits, cells_of(column))), dtype=pl.String)
+    bare = texts.str.strip_chars(_SPACES)
+    return bare.str.replace(_WHOLE, "$1$2")
 
 
 def written(column: nw.Series[Any]) -> pl.Series | None:

@@ -34,9 +34,9 @@ def keep_rows(
     """The columns of a table with at most ``most`` rows of each person: those with the smallest keyed hash.
 
     ``person``: the column with the identifiers, which are read as labels (``tables.cells``): 7, 7.0 and "7" are one
-    person. Whole numbers from 2**53 on are told apart where types are declared (files, databases), and as floats in
-    memory. A row whose identifier is missing is a person of its own. ``key``: a whole number below 2**128 that was
-    drawn once, independently of the rows.
+    person, and whole numbers from 2**53 on are told apart by their digits. Floats of this size have lost digits, and
+    two persons may have the same one: their rows are left out. A row whose identifier is missing is a person of its
+    own. ``key``: a whole number below 2**128 that was drawn once, independently of the rows.
 
     Rows that are equal in ``columns`` have the same hash: each of a person's different rows is as likely to be the
     first as any other, however often it occurs.
@@ -49,7 +49,7 @@ def keep_rows(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError("the number of rows that are kept of a person must be a whole number from 1 on")
     names = checked(source, columns, person, key)
-    return all_persons(source, KeepPass(names, person, key, not source.inferred, most), progress=progress)
+    return all_persons(source, KeepPass(names, person, key, most), progress=progress)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def keep_keys(
     public values; those of a person have different keys, at most ``most`` (``persons.proof.md``, Theorem 3).
     """
     names = checked(source, columns, person, key)
-    work = KeepKeysPass(names, person, key, not source.inferred, most, tuple(keys), missing)
+    work = KeepKeysPass(names, person, key, most, tuple(keys), missing)
     return all_persons(source, work)
 
 

@@ -14,7 +14,7 @@ from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import PASS_FAILED, cores, gather
 from snugdp.tables.persons.hashing import Words, mixed, subkeys
-from snugdp.tables.persons.images import Image, check_person, image, person_image
+from snugdp.tables.persons.images import Image, check_person, image, person_image, rows_of_persons
 from snugdp.tables.persons.order import TEXT, WHO
 from snugdp.tables.persons.state import Held, numbered
 from snugdp.tables.schema.kinds import DType
@@ -43,13 +43,12 @@ def checked(source: Source, columns: Sequence[str], person: str, key: int) -> tu
 class PersonPass:
     """A pass that looks at all rows of a person together. For tables of this process: the state does not travel.
 
-    ``names``: the columns of the result. ``exact``: see ``person_image``.
+    ``names``: the columns of the result.
     """
 
     names: tuple[str, ...]
     person: str
     key: int
-    exact: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ class PersonPass:
     def fold(self, state: Held, frame: nw.DataFrame[Any]) -> Held:
         """Some more rows."""
         if len(frame):
-            person = person_image(frame.get_column(self.person), exact=self.exact)  # line 1
+            frame, person = rows_of_persons(frame, self.person)  # line 1
             who, rows, missing = self._who(person), frame.select(*self.names), person.missing
             index = pl.DataFrame({WHO: who, **self.about(rows, who)}).with_columns(numbered(len(who)))
             if person.text is not None and person.text.null_count() < len(who):
@@ -107,7 +106,7 @@ class PersonPass:
 
     def routes(self, frame: Frame) -> Words:
         """The keyed hash of each row's person, or of the row where it has none."""
-        person = person_image(frame.get_column(self.person), exact=self.exact)
+        person = person_image(frame.get_column(self.person))
         who = self._who(person)
         return np.where(person.missing, self.row_words(frame, who), who)
 

@@ -24,7 +24,7 @@ from snugdp.tables.passes.keys import KeyColumn
 from snugdp.tables.passes.statistics import CellMeasure, ReadColumns, read_images
 from snugdp.tables.passes.value_counts import WeightedCells
 from snugdp.tables.persons.hashing import mixed, subkeys
-from snugdp.tables.persons.images import person_image
+from snugdp.tables.persons.images import rows_of_persons
 from snugdp.tables.persons.order import HASH, TEXT, WHO, in_order
 from snugdp.tables.persons.passes import checked
 from snugdp.tables.sources import Source
@@ -352,7 +352,7 @@ def _summed(lines: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class TotalsPass:
-    """Adds up what each person adds to each cell. ``exact``: see ``person_image``.
+    """Adds up what each person adds to each cell.
 
     Guarantee: the totals are the union over persons of a function of that person's own rows and of public values
     (``totals.proof.md``, Theorem 1).
@@ -360,7 +360,6 @@ class TotalsPass:
 
     entries: Entries
     person: str
-    exact: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -384,7 +383,7 @@ class TotalsPass:
     def fold(self, state: PersonLines, frame: nw.DataFrame[Any]) -> PersonLines:
         """Some more rows."""
         if len(frame):
-            person = person_image(frame.get_column(self.person), exact=self.exact)  # line 1
+            frame, person = rows_of_persons(frame, self.person)  # line 1
             cells, values = self.entries.of(frame)  # line 2
             numbers = {ROWS: np.ones(len(cells), dtype=np.int64), **{f"v{i}": each for i, each in enumerate(values)}}
             columns: dict[str, Any] = {WHO: mixed(person.words(subkeys(0, 1)[0])), **self._hash(cells), **numbers}
@@ -476,5 +475,5 @@ def _packed(lines: list[pl.DataFrame]) -> bytes:
 def person_totals(source: Source, entries: Entries, person: str) -> Secret[PersonTotals]:
     """What each person adds, in one pass over a table. What is raised depends on public values alone."""
     checked(source, entries.columns or (person,), person, 0)
-    work = TotalsPass(entries, person, not source.inferred)
+    work = TotalsPass(entries, person)
     return Secret(gather(source, work)).map(work.totals)

@@ -55,7 +55,7 @@ def weigh_rows(
     names = checked(source, columns, person, key)
     if weight.lower() in {name.lower() for name in names}:
         raise ValueError(f'the table has a column "{weight}" already: give the weights another name')
-    return all_persons(source, WeighPass(names, person, key, not source.inferred, cap, weight), progress=progress)
+    return all_persons(source, WeighPass(names, person, key, cap, weight), progress=progress)
 
 
 def person_counts(source: Source, person: str, key: int = 0, *, progress: bool | None = None) -> Integers:
@@ -65,7 +65,7 @@ def person_counts(source: Source, person: str, key: int = 0, *, progress: bool |
     a person with one row.
     """
     names = checked(source, [person], person, key)
-    counted = all_persons(source, CountPass(names, person, key, not source.inferred), progress=progress)
+    counted = all_persons(source, CountPass(names, person, key), progress=progress)
     return np.array(gather(counted, BinPass(), progress=False).values(), dtype=np.int64)
 
 
