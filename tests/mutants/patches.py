@@ -59,6 +59,7 @@ TOPICS = (
     "plans",
     "person_identifiers",
     "old_records",
+    "rounded",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

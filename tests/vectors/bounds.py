@@ -30,7 +30,8 @@ def _threshold(columns: int, beta: float, cells: int, lengths: list[int], mirror
 
 
 def _hull(counts: list[int], sigma: float, z: float) -> list[int] | None:
-    first, last = grid.doubling_sets().hulls(np.array([counts], dtype=np.float64), sigma, z)
+    sets = grid.doubling_sets()
+    first, last = sets.hulls(np.array([counts], dtype=np.float64), sigma, sets.clear(sigma, z))
     return None if first[0] < 0 else [int(first[0]), int(last[0])]
 
 
@@ -40,7 +41,9 @@ def _first_range(hull: list[int]) -> dict[str, Any]:
 
 def _zoom(counts: list[int], lower: float, upper: float, sigma: float, z: float) -> dict[str, Any] | None:
     ranges = Ranges(np.array([lower]), np.array([upper]))
-    reading = Reading.of_bins(np.array([counts], dtype=np.float64), ranges, sigma, z, tails=None)
+    reading = Reading.of_bins(
+        np.array([counts], dtype=np.float64), ranges, sigma, grid.bin_sets().clear(sigma, z), tails=None
+    )
     return _told(reading) if reading.found[0] else None
 
 

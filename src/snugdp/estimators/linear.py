@@ -39,9 +39,9 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     delta : Real, default=1e-6
         Failure probability of each fit.
     method : str, default="auto"
-        "auto" (recommended): "whitened" for schemas with all bounds and up to 128 entries, otherwise "adaptive";
-        "objective", "sufficient", "adassp", "posterior", "ops_balanced", "adaops", "output" or "descent"; the page on
-        linear regression compares them.
+        "auto" (recommended): "whitened" for schemas with all bounds and up to 128 entries, and for 25 to 128 columns
+        whose bounds are found in private; otherwise "adaptive"; "objective", "sufficient", "adassp", "posterior",
+        "ops_balanced", "adaops", "output" or "descent"; the page on linear regression compares them.
     schema : Schema, optional
         Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``. What it leaves open
         is found in private.
@@ -183,6 +183,11 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         if self._wants_intervals() or self.method != "auto" or self._is_open or not isinstance(layout, Schema):
             return super()._read_by(layout)
         return {"by_column": not any(isinstance(kind, Spline) for kind in layout.columns.values())}
+
+    def _planned_by(self, layout: Layout) -> dict[str, Any]:
+        """How many entries are planned: the default whitens rows that have not too many."""
+        whitens = self.method == "auto" and not self._wants_intervals()
+        return {"entries": len(layout.features)} if whitens else super()._planned_by(layout)
 
     @property
     def _is_mean(self) -> bool:

@@ -291,6 +291,10 @@ class LinearModel(PrivateEstimator):
         """What a method has to know of how rows are read, besides their design. Public, or released."""
         return {}
 
+    def _planned_by(self, layout: Layout) -> dict[str, Any]:
+        """What decides in public which fit follows looks: by how rows are expected to be read."""
+        return {}
+
     def _scaled_validation(self, response: Response, layout: Layout) -> tuple[Any, Any] | None:
         if self.validation is None:
             return None

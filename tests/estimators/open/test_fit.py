@@ -40,7 +40,7 @@ from snugdp.estimators.forecast import forecast
 from snugdp.estimators.open.fit import OpenFit
 from snugdp.mechanisms.bounds import sorts
 from snugdp.report.model import render, told
-from snugdp.tables.found import Flag
+from snugdp.tables.found import Flag, FoundLevels
 from tests.effort import often, repeated, sampled
 from tests.estimators import checks
 
@@ -497,3 +497,23 @@ def test_dates_that_are_taken_for_numbers_end_alike_for_every_type(monkeypatch: 
     objects = typed.assign(day=pd.Series(typed["day"].to_list(), dtype=object))
     found = [rehearsal().fit(table, "y").coef_.tolist() for table in (typed, pl.from_pandas(typed), objects)]
     assert found[0] == found[1] == found[2]
+
+
+def test_which_fit_follows_is_decided_before_anything_is_found() -> None:
+    """By the columns that are planned: levels that are found do not turn it into another one, with other costs."""
+    schema = Schema({"level": Category(), "x": Number(), "y": Number()}, target="y")
+    fit = OpenFit.planned(rehearsal(schema=schema), None)
+    assert fit._preparation is not None
+    expected = fit._preparation.expected()
+    levels = FoundLevels(tuple(f"level {k}" for k in range(40)), (1 / 40,) * 40)
+    layout = fit.model._layout_of(replace(expected, columns={**expected.columns, "level": levels}), fit.response)
+    planned, made = fit.method.plan(), fit._make(layout, 1e4).plan()
+    assert len(layout.features) > 24
+    assert [step.id for step in made.steps] == [step.id for step in planned.steps] == ["sizes", "release"]
+    assert made.cost == planned.cost
+
+
+def test_wide_tables_without_bounds_are_whitened() -> None:
+    plans = [rehearsal().plan(n_features=columns) for columns in (23, 24, 127, 128)]  # and a constant
+    assert ["gram" in [step.id for step in plan.steps] for plan in plans] == [False, True, True, False]
+    assert all(plan.cost.fits(snugdp.Budget(1, 1e-6)) for plan in plans)

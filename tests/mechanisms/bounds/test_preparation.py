@@ -405,13 +405,16 @@ def test_how_features_are_read(joint: bool) -> None:
     rare = FoundNumber(-1, 4, 0.02, 0.1, Flag.FOUND, 0.0, (0.0, 1.0))
     heap = FoundNumber(-1, 1, 1e-9, 1e-8, Flag.CONSTANT, 0.0, (-2e-8, 2e-8))
     years = FoundNumber(1990, 2010, 2000.25, 0.5, Flag.CONSTANT, 0.0, (1999.5, 2001.0))
-    columns = {"rare": rare, "heap": heap, "years": years, "known": rare, "y": rare}
+    zeros = FoundNumber(-1, 1, 1e-7, 1e-7, Flag.FOUND, 0.0, (0.0, 2e-7))
+    columns = {"rare": rare, "heap": heap, "years": years, "known": rare, "zeros": zeros, "y": rare}
     read = as_features(joint, columns, known=Number(lower=0))
-    assert (read["rare"].lower, read["rare"].upper) == (-1.0, 2.0)
+    wide = 4.0 if joint else 1.0  # long rows of a line are shortened together with their targets
+    assert (read["rare"].lower, read["rare"].upper) == (-wide, 1 + wide)
+    assert (read["zeros"].lower, read["zeros"].upper) == (-2e-7, 4e-7), "nothing is known of other values"
     assert read["rare"].scale == (0.1 if joint else 0.98 / 3)  # rows of labels are shortened without them
     assert (read["heap"].centre, read["heap"].upper) == (0.0, 3 * 1e-8)  # so that what is not 0 has an entry of 3
     assert (read["years"].lower, read["years"].centre, read["years"].upper) == (1998.75, 2000.25, 2001.75)
-    assert (read["known"].lower, read["known"].upper) == (0.0, 2.0)  # public ends win
+    assert (read["known"].lower, read["known"].upper) == (0.0, 1 + wide)  # public ends win
     assert read["y"] == rare
 
 

@@ -14,6 +14,7 @@ from snugdp.estimators.workflows.grids import is_list
 from snugdp.mechanisms.linear.base import Design, Method
 
 _MOST_WHITENED = 128  # entries of a row: beyond, the Gram matrix is mostly noise and takes long
+_FEW_STANDARDISED = 24  # entries of a row between bounds that were found: up to here whitening them gains nothing sure
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,13 @@ def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_
     return Adaptive(design, budget, beside)
 
 
+def _auto_after(design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int) -> Method:
+    """By the number of ``entries`` that was planned, which is public: levels that are found are further ones."""
+    if design.protects is Unit.ROW and _FEW_STANDARDISED < entries <= _MOST_WHITENED:
+        return _whitened_fit(design, budget, beside=beside)
+    return _adaptive_after(design, budget, beside=beside, found_rows=found_rows)
+
+
 def _whitened_fit(design: Design, budget: Budget, *, beside: Fraction = Fraction(0), found_rows: float = 0) -> Method:
     from snugdp.mechanisms.inference.line import WhitenedLine
 
@@ -117,7 +125,7 @@ MEAN: dict[str, Recipe] = {"auto": _whitened("inference.mean:WhitenedMean")}
 """The ways to fit a conditional mean; all have intervals."""
 
 METHODS: dict[str, Recipe] = {
-    "auto": Recipe(_auto, after=_adaptive_after, persons=True),
+    "auto": Recipe(_auto, after=_auto_after, persons=True),
     "whitened": Recipe(_whitened_fit, after=_whitened_fit),
     "adaptive": Recipe("objective.adaptive:Adaptive", after=_adaptive_after, persons=True),
     "objective": Recipe(

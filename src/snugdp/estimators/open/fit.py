@@ -242,6 +242,7 @@ class OpenFit:
         given = {"losses": self.response.losses} if self.response.losses else {}
         after = recipe.after
         if after is not None and getattr(next(iter(self.response.losses), None), "kind", "") != "sign_changing":
+            given |= model._planned_by(self.layout)
             return lambda layout, rows: after(
                 self._design(layout), left, beside=first.mu_squared, found_rows=rows, **given, **model._read_by(layout)
             )

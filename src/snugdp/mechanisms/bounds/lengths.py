@@ -15,12 +15,13 @@ import numpy as np
 from snugdp.core.guarantee import Cost
 from snugdp.noise import Gaussian, Noise
 from snugdp.numerics.rationals import root_above
+from snugdp.numerics.rounded import clear
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 
 BINS, STEPS = 32, 4  # bins for every halving, from the longest rows down
 _TOP = 8.0  # times the root of the number of entries, the usual length of a row
-_CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
+_CLEAR_BIN = 2.5  # a bin counts if noise alone is as rarely above it as so many deviations
 _GUESSED, _AT = 3.0, 12  # the guess, a usual length, counts like so many deviations
 
 
@@ -56,10 +57,11 @@ class RowLengths:
         (2.378414230005442, 900.0)
         """
         deviation = float(self.deviation)
-        clear = [float(count) if count > _CLEAR_BIN * deviation else 0.0 for count in counts]
-        rows = max(sum(clear), deviation)
-        clear[_AT] += _GUESSED * deviation
-        above = np.cumsum(clear)
+        least = clear(1, deviation, _CLEAR_BIN)
+        held = [float(count) if count > least else 0.0 for count in counts]
+        rows = max(sum(held), deviation)
+        held[_AT] += _GUESSED * deviation
+        above = np.cumsum(held)
         place = int(np.argmax(above >= self.longer * above[-1]))
         return longest(entries) * 2.0 ** (-place / STEPS), rows
 

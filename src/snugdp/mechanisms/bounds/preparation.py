@@ -29,6 +29,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
+from snugdp.tables.passes.columns.looks import LOWEST
 from snugdp.tables.passes.vectors.distances import NormPass
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
 from snugdp.tables.schema.scaling import day_numbers
@@ -41,14 +42,17 @@ Output = TypeVar("Output")
 _LOOKS_SHARE, _LENGTH_SHARE = Fraction(24, 100), Fraction(1, 100)  # of M squared
 _MOST_LOOKS = Fraction(1, 2)  # of M squared, where rows are known to be few for so many columns
 _LEAST_LOOKS, _PLENTY = Fraction(8, 100), 4  # of M squared, from far more rows on than so many times those it takes
+_ROUNDED = 2  # of these rows are for the rounding of counts, whatever the share
 _SORTS_SHARE = Fraction(2, 100)  # of M squared, where columns have no declared type
 _LEVELS_SHARE = Fraction(1, 20)  # of delta, where there are levels to be found
 _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of other models
 _DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
 _FAR_OUT = 3.0  # scales: other values than the usual one, and what was seen of a feature of labels
+_WIDE, _NARROW = 4.0, 1.0  # hulls: features of a line, and others, are clipped so far beyond what was seen
 _NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
 _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
+_NEAR_ZERO = 2.0 ** (LOWEST + 1)  # a hull within it is that of zeros: with some noise, twice as wide as their cell
 _MOST_COUNT = 10**6  # of a loss for counts
 _MOST_LEVELS = 1 << 10  # of all categories together: with more a fit takes minutes
 
@@ -123,10 +127,10 @@ class TablePreparation:
         """
         if self.rows is None:
             return _LOOKS_SHARE
-        lacking = Fraction(replace(self, rows=None).enough_rows, self.rows)
-        if lacking >= 1:
-            return min(_LOOKS_SHARE * lacking**2, _MOST_LOOKS)
-        return max(_LOOKS_SHARE * min(_PLENTY * lacking, Fraction(1)) ** 2, _LEAST_LOOKS)
+        needed = replace(self, rows=None).enough_rows
+        if self.rows < needed:
+            return min(_LOOKS_SHARE * Fraction(needed, max(self.rows - _ROUNDED, 1)) ** 2, _MOST_LOOKS)
+        return max(_LOOKS_SHARE * min(Fraction(_PLENTY * needed, self.rows), Fraction(1)) ** 2, _LEAST_LOOKS)
 
     @property
     def _undeclared(self) -> tuple[str, ...]:
@@ -354,14 +358,17 @@ def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | N
 
 
 def _as_feature(column: FoundNumber, kind: Column, joint: bool) -> FoundNumber:
-    """Bounds a hull further out on each side, as far as public ends allow: rows that were not seen still count.
+    """Bounds further out on each side, as far as public ends allow: rows that were not seen still count.
 
-    Of a column of one value, which is at 0 if it may be, other values are as far out as a usual row can be. For labels,
-    whose rows are shortened without them, no value that was seen is further out than that.
+    For a line much further, since a long row is shortened together with its target: to cut off the tail of a column
+    alone would bend the line. But not of a column of which only zeros were seen, so that nothing is known of how large
+    other values are. Of a column of one value, which is at 0 if it may be, they are as far out as a usual row can be.
+    For labels, whose rows are shortened without them, no value that was seen is further out than that.
     """
     assert column.hull is not None
     (low, high), (least, most), centre, scale = column.hull, _public_ends(kind), column.centre, column.scale
-    lower, upper = low - (high - low), high + (high - low)
+    further = (_WIDE if joint and max(-low, high) > _NEAR_ZERO else _NARROW) * (high - low)
+    lower, upper = low - further, high + further
     if column.flag is Flag.CONSTANT:
         centre = 0.0 if low <= 0 <= high else centre
         lower, upper = centre - _FAR_OUT * scale, centre + _FAR_OUT * scale

@@ -39,6 +39,7 @@ from snugdp.mechanisms.linear.noisy_sums import (
 from snugdp.mechanisms.objective.perturbation import nothing_left, root_below
 from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
 from snugdp.noise import Noise
+from snugdp.numerics.rounded import clear
 from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
@@ -211,8 +212,9 @@ def clip_from_counts(counts: Sequence[float], mu: float, *, top: float, factor: 
     >>> round(clip_from_counts([3, -2, 1, 40, 300, 500], 0.5, top=8.0, factor=1.0), 9)
     2.828427125
     """
-    clear = (place for place, count in enumerate(counts) if count > _CLEAR / mu)
-    return float(top * 2.0 ** (-next(clear, len(counts)) / 2) * factor)
+    least = clear(1, 1 / mu, _CLEAR)
+    places = (place for place, count in enumerate(counts) if count > least)
+    return float(top * 2.0 ** (-next(places, len(counts)) / 2) * factor)
 
 
 def _whole(clip: float) -> Fraction:

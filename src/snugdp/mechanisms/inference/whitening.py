@@ -23,6 +23,7 @@ from snugdp.mechanisms.linear.base import Design, Fit, of_design
 from snugdp.mechanisms.linear.noisy_sums import law_for, noisy_gram, symmetric
 from snugdp.mechanisms.objective.perturbation import ObjectiveRun, Point
 from snugdp.noise import Gaussian, Noise
+from snugdp.numerics.rounded import clear
 from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
@@ -197,7 +198,7 @@ def radius_from_counts(
     total, place = 0.0, 0
     for place, count in enumerate(counts):
         total += count
-        if total > max(fraction * rows, _CLEAR * math.sqrt(place + 1) / mu):
+        if total > max(fraction * rows, clear(place + 1, 1 / mu, _CLEAR)):
             break
     else:
         place = 0
@@ -214,10 +215,11 @@ def least_error(counts: Sequence[float], mu: float, least: float, noise: float) 
 
     >>> round(least_error([0, 0, 0, 0, 0, 300, 0, 0, 0, 9700], 0.1, 2**-4.5, 5.0), 4)  # rare long rows tell the most
     0.1768
-    >>> least_error([0, 0, 0, 0, 0, 0, 0, 4000, 6000, 0], 0.1, 2**-4.0, 5.0)
-    0.0625
+    >>> round(least_error([0, 0, 0, 0, 0, 0, 0, 4000, 6000, 0], 0.1, 2**-4.0, 5.0), 4)
+    0.0884
     """
-    places = [place for place, count in enumerate(counts) if count > _SURE / mu]
+    sure = clear(1, 1 / mu, _SURE)
+    places = [place for place, count in enumerate(counts) if count > sure]
     if not places:
         return least
     edges = 2.0 ** (-np.arange(len(counts)) / _PER_OCTAVE)

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import narwhals as nw
 
+from snugdp.numerics.rounded import clear
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Undeclared, type_name
 from snugdp.tables.schema.schema import Schema
 
@@ -31,7 +32,7 @@ FREE_TEXT = frozenset(
      "mail", "message", "name", "note", "notes", "remark", "remarks", "street", "summary", "surname", "text", "url",
      "website")
 )  # fmt: skip
-MIN_DEVIATIONS = 3  # of the noise, for a count that decides
+MIN_DEVIATIONS = 3.0  # of the noise: what exceeds it no more often is clear enough to decide
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 _LABELS = (nw.Categorical, nw.Enum)
 _UNTYPED = (nw.Object, nw.Unknown)
@@ -146,7 +147,7 @@ def settled(counts: Sequence[float], deviation: float) -> Column | None:
     """
     _, *sorts = counts
     best = max(range(len(sorts)), key=sorts.__getitem__)
-    if sorts[best] <= MIN_DEVIATIONS * deviation:
+    if sorts[best] <= clear(1, deviation, MIN_DEVIATIONS):
         return None
     return (Number(), Date(), Category())[best]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snugdp.mechanisms.bounds.looks import grid
+from snugdp.numerics.rounded import clear, exceeded
 from snugdp.tables.passes.columns.looks import NEAR
 from tests.effort import often, repeated
 
@@ -29,7 +30,7 @@ def all_sets(cells: int, lengths: tuple[int, ...], mirror: bool) -> list[frozens
 
 
 def hull_by_hand(counts: list[float], sets: list[frozenset[int]], sigma: float, z: float) -> tuple[int, int]:
-    high = [one for one in sets if sum(counts[i] for i in one) > z * sigma * math.sqrt(len(one))]
+    high = [one for one in sets if sum(counts[i] for i in one) > clear(len(one), sigma, z)]
     least = [one for one in high if not any(other < one for other in high)]
     if not least:
         return -1, -1
@@ -39,7 +40,7 @@ def hull_by_hand(counts: list[float], sets: list[frozenset[int]], sigma: float, 
         if not 0 <= near < len(counts):
             return False
         two = counts[near] + counts[far] if 0 <= far < len(counts) else -math.inf
-        return counts[near] > 2 * sigma or two > 2 * math.sqrt(2) * sigma
+        return counts[near] > clear(1, sigma, 2) or two > clear(2, sigma, 2)
 
     while grows(low - 1, low - 2):
         low -= 1
@@ -59,7 +60,7 @@ def test_hulls_are_those_of_brute_force(cells: int, lengths: tuple[int, ...], mi
         start = int(generator.integers(cells - 5))
         row[start : start + 5] += generator.integers(0, 40)
         row[[cells // 2 - 1, cells // 2 + 1]] += generator.integers(0, 45)
-    first, last = made.hulls(counts, 10.0, 4.0)
+    first, last = made.hulls(counts, 10.0, made.clear(10.0, 4.0))
     for row, found in zip(counts.tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True):
         assert found == hull_by_hand(row, sets, 10.0, 4.0)
     assert (first == -1).any()
@@ -73,7 +74,7 @@ def test_empty_cells_are_hardly_ever_occupied() -> None:
     generator, columns, looks = np.random.default_rng(5), 11, often(500, 1500)
     sets = grid.doubling_sets()
     counts = np.rint(generator.normal(0, 45, (looks * columns, sets.cells)))
-    first, _ = sets.hulls(counts, 45.0, sets.threshold(columns))
+    first, _ = sets.hulls(counts, 45.0, sets.least(45.0, columns))
     astray = (first.reshape(looks, columns) >= 0).any(axis=1).mean()
     assert 0.01 < astray < 0.05
 
@@ -85,7 +86,7 @@ def test_an_occupied_cell_is_seen_as_often_as_promised() -> None:
     for t in (-1.0, 0.0, 1.0, 2.0):
         counts = np.rint(generator.normal(0, 20, (3000, sets.cells)))
         counts[:, 102] += math.ceil((z + t) * 20)
-        first, last = sets.hulls(counts, 20.0, z)
+        first, last = sets.hulls(counts, 20.0, sets.clear(20.0, z))
         seen = ((first <= 102) & (last >= 102)).mean()
         assert seen > PHI(t) - 4 * math.sqrt(PHI(t) * PHI(-t) / 3000)
 
@@ -106,7 +107,7 @@ def test_both_sides_of_zero_are_seen_together() -> None:
     counts = np.zeros((2, sets.cells))
     counts[0, [61, 101]] = 0.8 * z * sigma
     counts[1, 61] = 0.8 * z * sigma
-    first, last = sets.hulls(counts, sigma, z)
+    first, last = sets.hulls(counts, sigma, sets.clear(sigma, z))
     assert (first.tolist(), last.tolist()) == ([61, -1], [101, -1])
 
 
@@ -131,6 +132,11 @@ def test_about_how_many_rows_there_are() -> None:
     assert grid.share_missing(np.array([29.0, 31.0, 400.0]), 310.0, 10.0).tolist() == [0.0, 0.1, 1.0]
 
 
+def _guarded(counts: grid.Floats, sigma: grid.Floats) -> grid.Hulls:
+    sets = grid.doubling_sets()
+    return grid.guarded(sets, counts, sigma, sets.least(sigma, 10), sets.surer(sigma, 10))
+
+
 def _zeros_and(rows: float, noise: grid.Floats) -> grid.Floats:
     """Ten columns of 2,000 rows: five in one cell, five with so many rows in four cells, and the others zero."""
     counts = noise.copy()
@@ -142,10 +148,10 @@ def _zeros_and(rows: float, noise: grid.Floats) -> grid.Floats:
 
 def test_where_rows_are_wanting_beside_zeros_less_is_enough_to_say_where_they_are() -> None:
     rng, sets, sigma = np.random.default_rng(7), grid.doubling_sets(), np.full(10, 45.0)
-    z, seen = sets.threshold(10), np.zeros(2)
+    seen = np.zeros(2)
     for _ in range(40):
         counts = _zeros_and(400.0, rng.normal(0, 45, (10, 163)))
-        before = grid.guarded(sets, counts, sigma, z)
+        before = _guarded(counts, sigma)
         after = grid.faint(sets, counts, before, sigma, np.zeros(10))
         seen += [(before[1][5:] >= 104).mean(), (after[1][5:] >= 104).mean()]
         assert np.array_equal(before[1][:5], after[1][:5])
@@ -158,7 +164,7 @@ def test_where_no_rows_are_wanting_zeros_stay_alone() -> None:
     alone = 0
     for _ in range(40):
         counts = _zeros_and(0.0, rng.normal(0, 45, (10, 163)))
-        hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, sets.threshold(10)), sigma, np.zeros(10))
+        hulls = grid.faint(sets, counts, _guarded(counts, sigma), sigma, np.zeros(10))
         alone += int(((hulls[0][5:] >= NEAR - 2) & (hulls[1][5:] <= NEAR + 2)).sum())
     assert alone >= 190
 
@@ -174,3 +180,29 @@ def test_nothing_is_said_beside_zeros_of_other_columns() -> None:
     assert seen.upper.tolist() == [-np.inf, 4.0, -np.inf, -np.inf]
     assert seen.lower.tolist() == [np.inf] * 4
     assert seen.scale.tolist() == [0.0, pytest.approx(0.7 * 4 * 0.24**0.5), 0.0, 0.0]
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.2, 0.3, 0.5, 0.8, 1.3, 2.2, 4.0, 7.0, 20.0])
+@pytest.mark.parametrize("columns", [1, 11, 300])
+def test_empty_sets_are_taken_as_rarely_as_is_said(columns: int, sigma: float) -> None:
+    """Lemma 3 by exact probabilities, added over all sets of all columns: one in a million where noise is little."""
+    for sets in (grid.doubling_sets(), grid.bin_sets()):
+        least, surer = sets.least(sigma, columns)[0], sets.surer(sigma, columns)[0]
+        little = surer.max() <= grid.LITTLE
+        assert columns * _taken(sets, sigma, least) <= (grid.HARDLY_EVER if little else grid.ASTRAY)
+        assert columns * _taken(sets, sigma, surer) <= grid.HARDLY_EVER
+
+
+def _taken(sets: grid.CellSets, sigma: float, least: grid.Floats) -> float:
+    """How likely noise alone is to be above the least rows of a set, added over all sets."""
+    pairs, number = np.unique(np.column_stack([sets.sizes, least]), axis=0, return_counts=True)
+    return float(sum(n * exceeded(int(size), sigma, rows) for (size, rows), n in zip(pairs, number, strict=True)))
+
+
+def test_a_row_of_noise_far_out_is_no_row() -> None:
+    """With a deviation of a fifth of a row, noise of one row is in one of 160 empty cells: it was a bound of 1e17."""
+    sets, sigma = grid.doubling_sets(), np.full(1, 0.2)
+    counts = np.zeros((1, 163))
+    counts[0, 102], counts[0, 158] = 500.0, 1.0
+    hulls = grid.guarded(sets, counts, sigma, sets.least(sigma, 1), sets.surer(sigma, 1))
+    assert [int(end[0]) for end in hulls] == [102, 102]

@@ -30,7 +30,7 @@ def test_readings_are_those_of_the_formulas() -> None:
     lower = generator.normal(0, 1e3, 200)
     upper = lower + generator.lognormal(0, 5, 200)
     z = bin_sets().threshold(11)
-    reading = Reading.of_bins(counts, Ranges(lower, upper), 10.0, z, tails=None)
+    reading = Reading.of_bins(counts, Ranges(lower, upper), 10.0, bin_sets().clear(10.0, z), tails=None)
     for i, row in enumerate(counts.tolist()):
         first, last = hull_by_hand(row, SETS, 10.0, z)
         assert reading.found[i] == (first >= 0)
@@ -55,7 +55,7 @@ def test_a_closer_look_replaces_what_it_found_and_nothing_else() -> None:
     asked = np.array([True, False, True])
     counts = np.zeros((2, 32))
     counts[1, 7] = 1000.0
-    zoom = Reading.of_bins(counts, before.next.at(asked), 10.0, 4.0)
+    zoom = Reading.of_bins(counts, before.next.at(asked), 10.0, bin_sets().clear(10.0, 4.0))
     after = before.closer(asked, zoom)
     assert after.bounds.lower[:2].tolist() == before.bounds.lower[:2].tolist()
     assert (after.centre[2], after.narrow.tolist()) == (zoom.centre[1], [False, False, True])
@@ -76,21 +76,23 @@ def test_a_narrow_column_is_not_lost_in_noise_beside_it() -> None:
     generator, sigma = np.random.default_rng(3), 45.0
     counts = generator.normal(0, sigma, (4000, 32))
     counts[:, 20] += 2000
-    ranges, z = Ranges(np.full(4000, 1e5), np.full(4000, 2e5)), bin_sets().threshold(10)
-    wide, narrow = (Reading.of_bins(counts, ranges, sigma, z, doubted=doubted) for doubted in (False, True))
+    ranges, least = Ranges(np.full(4000, 1e5), np.full(4000, 2e5)), bin_sets().least(sigma, 10)
+    wide, narrow = (Reading.of_bins(counts, ranges, sigma, least, doubted=doubted) for doubted in (False, True))
     assert 0.03 < 1 - wide.narrow.mean() < 0.3
     assert narrow.narrow.mean() > 0.999
     lower, upper = narrow.hull.lower[narrow.narrow], narrow.hull.upper[narrow.narrow]
     assert np.all((lower < 1.64e5) & (upper > 1.64e5))
     zeros = Ranges(ranges.lower - 1.64e5, ranges.upper - 1.64e5)
-    at_zero = [Reading.of_bins(counts, zeros, sigma, z, doubted=doubted).narrow for doubted in (False, True)]
+    at_zero = [Reading.of_bins(counts, zeros, sigma, least, doubted=doubted).narrow for doubted in (False, True)]
     assert np.array_equal(at_zero[0], at_zero[1])
 
 
 def test_rows_that_are_surely_there_are_no_noise() -> None:
     counts = np.zeros((1, 32))
     counts[0, 3], counts[0, 4:14] = 2000.0, 80.0
-    reading = Reading.of_bins(counts, Ranges(np.array([10.0]), np.array([42.0])), 20.0, 4.0, doubted=True)
+    reading = Reading.of_bins(
+        counts, Ranges(np.array([10.0]), np.array([42.0])), 20.0, bin_sets().clear(20.0, 4.0), doubted=True
+    )
     assert (reading.hull.lower[0], reading.hull.upper[0], reading.narrow[0]) == (13.0, 24.0, False)
 
 
@@ -102,7 +104,8 @@ def test_the_side_of_zero_on_which_a_column_lies() -> None:
 
 def test_thinner_tails_are_seen_where_that_is_asked_for() -> None:
     counts, range_ = np.array([[900.0, *[25.0] * 4, *[0.0] * 27]]), Ranges(np.array([0.0]), np.array([32.0]))
-    ends = [Reading.of_bins(counts, range_, 20.0, 4.0, tails=tails).hull.upper[0] for tails in (None, 2.5, 1.8)]
+    least = bin_sets().clear(20.0, 4.0)
+    ends = [Reading.of_bins(counts, range_, 20.0, least, tails=tails).hull.upper[0] for tails in (None, 2.5, 1.8)]
     assert ends == [1.0, 1.0, 3.0]
 
 
@@ -134,7 +137,7 @@ def test_a_hull_reaches_as_far_as_values_beside_zeros() -> None:
     counts[0, 0] = counts[1, 16] = 2000.0
     inf = np.inf
     seen = BesideZeros(np.array([inf, -8.0, inf]), np.array([20.0, -inf, -inf]), np.array([5.0, 3.0, 0.0]))
-    reading = Reading.of_bins(counts, ranges, 20.0, 4.0, beside_zeros=seen)
+    reading = Reading.of_bins(counts, ranges, 20.0, bin_sets().clear(20.0, 4.0), beside_zeros=seen)
     assert reading.found.tolist() == [True, True, False]  # what a zoom does not find stays so
     assert (reading.hull.lower[:2].tolist(), reading.hull.upper[:2].tolist()) == ([0.0, -8.0], [21.0, 1.0])
     assert reading.scale[:2].tolist() == [5.0, 3.0]

@@ -91,8 +91,8 @@ class ColumnLooks:
     def rows_needed(self) -> int:
         """A column of which so many rows lie within one doubling is found in five of six cases."""
         noise = self.noise(0, len(self.names))
-        least = thresholds(grid.doubling_sets(), noise, len(self.names))[0]
-        return math.ceil((float(least) + 1) * noise.deviations[0])
+        least = clear_rows(grid.doubling_sets(), noise, len(self.names))[0]
+        return math.ceil(float(least) + noise.deviations[0])
 
     @cached_property
     def first(self) -> LookPass:
@@ -104,7 +104,8 @@ class ColumnLooks:
         cells, law = self._counts(data, noise, 0, self.first)  # 1, 2
         limits, sets = self._limits, grid.doubling_sets()
         counts = grid.possible(cells[:, :-1], doubling(limits.lower), doubling(limits.upper))
-        hulls = grid.guarded(sets, counts, law.deviations[0], thresholds(sets, law, len(self.names)))
+        least, surer = (clear_rows(sets, law, len(self.names), rare) for rare in (ASTRAY, grid.HARDLY_EVER))
+        hulls = grid.guarded(sets, counts, law.deviations[0], least, surer)
         found = hulls[0] >= 0
         if not (found.any() if self.partial else found.all()):  # 3
             return None
@@ -129,7 +130,7 @@ class ColumnLooks:
         names = [name for name, wanted in zip(self.names, asked.tolist(), strict=True) if wanted]
         bins = map(EqualBins, ranges.lower.tolist(), ranges.upper.tolist())
         counts, law = self._counts(data, noise, look, LookPass(tuple(map(self._looked_at, names, bins))))
-        least = thresholds(grid.bin_sets(), law, len(names))
+        least = clear_rows(grid.bin_sets(), law, len(names))
         return Reading.of_bins(counts, ranges, law.deviations[0], least).cut(self._limits.at(asked))
 
     def _counts(self, data: Secret[OpenedTable], noise: Noise, look: int, work: LookPass) -> tuple[Floats, JointNoise]:
@@ -165,16 +166,20 @@ class ColumnLooks:
         }
 
 
-def thresholds(sets: grid.CellSets, noise: JointNoise, columns: int) -> Floats:
-    """For every set, the least sum of noisy counts that is clear of noise, in deviations of that sum (Lemma 2)."""
+def clear_rows(sets: grid.CellSets, noise: JointNoise, columns: int, astray: float = ASTRAY) -> Floats:
+    """For every set, the least sum of noisy counts that is clear of noise (Lemma 2)."""
     law = noise.laws[0]
     if not isinstance(law, DiscreteLaplace):
-        return np.full(len(sets), sets.threshold(columns, ASTRAY))
-    rare, scale = ASTRAY / (len(sets) * columns), float(law.scale)
-    by_size = {size: laplace.clear(int(size), scale, rare) for size in np.unique(sets.sizes).tolist()}
-    least = np.array([by_size[size] for size in sets.sizes.tolist()])
-    cleared: Floats = least / (noise.deviations[0] * np.sqrt(sets.sizes))
-    return cleared
+        least: Floats = sets.least(float(law.sigma), columns, astray)[0]
+        return least
+    rare, sure = (chance / (len(sets) * columns) for chance in (astray, grid.HARDLY_EVER))
+    by_size = {size: _clear_of_laplace(int(size), float(law.scale), rare, sure) for size in set(sets.sizes.tolist())}
+    return np.array([by_size[size] for size in sets.sizes.tolist()])
+
+
+def _clear_of_laplace(cells: int, scale: float, rare: float, sure: float) -> float:
+    """For a chance of ``rare``, or of ``sure`` where that takes a few rows alone."""
+    return max(laplace.clear(cells, scale, rare), min(laplace.clear(cells, scale, sure), grid.LITTLE))
 
 
 def _near_zero(hulls: grid.Hulls) -> Flags:

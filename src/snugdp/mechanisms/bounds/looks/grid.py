@@ -14,6 +14,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from snugdp.numerics.rounded import all_clear, clear
 from snugdp.tables.passes.columns.looks import BINS, FAR, HIGHEST, LOWEST, NEAR
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,9 +22,11 @@ Integers: TypeAlias = NDArray[np.int64]
 Hulls: TypeAlias = tuple[Integers, Integers]  # the first and the last cell of each column; -1 where nothing was found
 
 AROUND_ZERO = 0.28  # of normal rows around 0: in a set of L cells they stand out like so many, times the root of L
-ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look
+ASTRAY = 0.05  # how often, at most, an empty set counts as occupied in one of the columns of a look,
+HARDLY_EVER = 1e-6  # and how often one that makes a hull reach far beyond what is sure, or
+LITTLE = 50.0  # where no more rows than these are asked for it, any
 _GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
-_SURER, _STRETCH = 1.5, 2.0**8  # deviations more, for cells that make a hull reach so many times further
+_STRETCH = 2.0**8  # so many times further than what is sure is far
 TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
 _HEAP = 0.7  # of the rows in two bins side by side: what is seen of the others may be noise
 _BESIDE = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
@@ -86,16 +89,34 @@ class CellSets:
         """So many deviations no empty set of any of the columns exceeds, but for a chance of ``astray``."""
         return -NormalDist().inv_cdf(astray / (len(self) * columns))
 
-    def hulls(self, counts: Floats, sigma: Floats | float, threshold: Floats | float) -> Hulls:
+    def clear(self, sigma: Floats | float, deviations: float) -> Floats:
+        """The rows that noise in each set exceeds no more often than so many deviations: a row for each sigma."""
+        return all_clear(self.sizes, sigma, deviations)
+
+    def least(self, sigma: Floats | float, columns: int, astray: float = ASTRAY) -> Floats:
+        """The rows that are more than noise in each set, a row for each sigma: by the law of rounded noise.
+
+        In no set of any column without rows is noise above it, but for a chance of ``astray``; of one in a million
+        where that takes a few rows alone.
+        """
+        usual, sure = (self.clear(sigma, self.threshold(columns, rare)) for rare in (astray, HARDLY_EVER))
+        return np.maximum(usual, np.minimum(sure, LITTLE))
+
+    def surer(self, sigma: Floats | float, columns: int) -> Floats:
+        """The same for a chance of one in a million, whatever that takes."""
+        return self.clear(sigma, self.threshold(columns, HARDLY_EVER))
+
+    def hulls(self, counts: Floats, sigma: Floats | float, least: Floats) -> Hulls:
         """For every column, from the first to the last cell of the least sets that are occupied; then they grow.
 
-        ``sigma``: the deviation of the noise, of all columns or of each. ``threshold``: of all sets or of each.
+        ``sigma``: the deviation of the noise, of all columns or of each. ``least``: the rows that are more than noise
+        in each set, for all columns or for each.
         """
-        high = counts @ self.members.T > np.reshape(sigma, (-1, 1)) * (threshold * np.sqrt(self.sizes))
+        high = counts @ self.members.T > least
         (some,) = np.nonzero(high.any(axis=0))
         high = high[:, some]
-        least = high & (high.astype(np.float32) @ self._within[np.ix_(some, some)] == 0)
-        seen = least.astype(np.float32) @ self.members[some].astype(np.float32) > 0
+        smallest = high & (high.astype(np.float32) @ self._within[np.ix_(some, some)] == 0)
+        seen = smallest.astype(np.float32) @ self.members[some].astype(np.float32) > 0
         found, last = seen.any(axis=1), self.cells - 1
         first, final = np.argmax(seen, axis=1), last - np.argmax(seen[:, ::-1], axis=1)
         first, final = last - grown(counts[:, ::-1], last - first, sigma), grown(counts, final, sigma)
@@ -105,14 +126,14 @@ class CellSets:
 def grown(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
     """The last cell of every hull after it has grown upwards, one cell at a time.
 
-    It grows while the next cell, or the next two together, exceed two deviations.
+    It grows while the next cell, or the next two together, exceed what noise does no more often than two deviations.
     """
     columns, cells = counts.shape
     two = np.full((columns, cells), -math.inf)
     two[:, :-1] = counts[:, :-1] + counts[:, 1:]
-    least = _GROWTH * np.reshape(sigma, (-1, 1))
+    least = all_clear(np.array([1, 2]), sigma, _GROWTH)
     stops = np.ones((columns, cells + 1), dtype=np.bool_)
-    stops[:, :-1] = (counts <= least) & (two <= math.sqrt(2) * least) & (np.arange(cells) > last[:, None])
+    stops[:, :-1] = (counts <= least[:, :1]) & (two <= least[:, 1:]) & (np.arange(cells) > last[:, None])
     grown_to: Integers = np.argmax(stops, axis=1) - 1
     return grown_to
 
@@ -128,20 +149,24 @@ def with_tails(counts: Floats, hulls: Hulls, sigma: Floats | float, clear: float
     """
     first, last = hulls
     top = counts.shape[1] - 1
-    lower, upper = top - _tail(counts[:, ::-1], top - first, clear * sigma), _tail(counts, last, clear * sigma)
+    least = all_clear(np.arange(1, top + 1), sigma, clear)
+    lower, upper = top - _tail(counts[:, ::-1], top - first, least), _tail(counts, last, least)
     return np.where(first < 0, first, lower), np.where(first < 0, last, upper)
 
 
-def _tail(counts: Floats, last: Integers, noise: Floats | float) -> Integers:
-    """The last bin of every hull, moved upwards while some of the next bins together hold more than noise."""
-    cells, least = counts.shape[1], np.broadcast_to(noise, last.shape)
-    moved = last.copy()
+def _tail(counts: Floats, last: Integers, least: Floats) -> Integers:
+    """The last bin of every hull, moved upwards while some of the next bins together hold more than noise.
+
+    ``least``: what is more than noise in one bin, in two, and so on, for all columns or for each.
+    """
+    cells, moved = counts.shape[1], last.copy()
+    every = np.broadcast_to(least, (len(last), least.shape[1]))
     for at in range(max(int(last.min(initial=cells)), 0), cells - 1):
         (here,) = np.nonzero(moved == at)
         if len(here):
             sums = np.cumsum(counts[here, at + 1 :], axis=1)
-            clear = (sums > least[here, None] * np.sqrt(np.arange(1, cells - at))).any(axis=1)
-            moved[here[clear]] = at + 1
+            more = (sums > every[here, : cells - 1 - at]).any(axis=1)
+            moved[here[more]] = at + 1
     return moved
 
 
@@ -158,7 +183,8 @@ def cores(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
     held = possible(counts, first, last)
     pairs, rows = held[:, :-1] + held[:, 1:], held.sum(axis=1)
     place, most = np.argmax(pairs, axis=1), pairs.max(axis=1)
-    noise = _BESIDE * sigma * np.sqrt(np.maximum(last - first - 1, 0))
+    beside, spread = np.maximum(last - first - 1, 1).tolist(), np.broadcast_to(sigma, first.shape).tolist()
+    noise = np.array([clear(cells, one, _BESIDE) for cells, one in zip(beside, spread, strict=True)])
     alone = (first >= 0) & (last > first + 1) & (most >= _HEAP * rows) & (rows - most <= noise)
     return np.where(alone, place, first), np.where(alone, place + 1, last)
 
@@ -199,12 +225,12 @@ def ends(hulls: Hulls) -> tuple[Floats, Floats]:
     return np.where(first < 0, -1.0, lower), np.where(first < 0, 1.0, upper)
 
 
-def guarded(sets: CellSets, counts: Floats, sigma: Floats | float, threshold: Floats | float) -> Hulls:
+def guarded(sets: CellSets, counts: Floats, sigma: Floats | float, least: Floats, surer: Floats) -> Hulls:
     """The hulls of doublings; one that a doubtful far cell stretches beyond all measure is that of surer cells alone.
 
     Noise in one empty cell far out would be enough to lose a column: who reaches that far has to stand out more.
     """
-    hulls, sure = sets.hulls(counts, sigma, threshold), sets.hulls(counts, sigma, threshold + _SURER)
+    hulls, sure = sets.hulls(counts, sigma, least), sets.hulls(counts, sigma, surer)
     alone = (sure[0] == NEAR) & (sure[1] == NEAR)
     reach, near = (np.maximum(*map(np.abs, ends(one))) for one in (hulls, sure))
     stretched = (sure[0] >= 0) & ~alone & (reach > _STRETCH * near)
@@ -219,11 +245,11 @@ def faint(sets: CellSets, counts: Floats, hulls: Hulls, sigma: Floats, lacking: 
     """
     wanting = rows_of_hulls(counts, lacking, hulls, _MOST_ROWS) - lacking - counts[:, NEAR]
     zeros = (hulls[0] >= NEAR - _NEXT) & (hulls[1] <= NEAR + _NEXT) & (hulls[0] <= NEAR) & (hulls[1] >= NEAR)
-    asked = zeros & (wanting > _WANTING * sigma)
+    asked = zeros & (wanting > all_clear(1, sigma, _WANTING)[:, 0])
     if not asked.any():
         return hulls
     first, last = (end.copy() for end in hulls)
-    first[asked], last[asked] = sets.hulls(counts[asked], sigma[asked], sets.threshold(1, _FAINT))
+    first[asked], last[asked] = sets.hulls(counts[asked], sigma[asked], sets.least(sigma[asked], 1, _FAINT))
     return first, last
 
 
@@ -310,4 +336,5 @@ def rows_of_hulls(counts: Floats, missing: Floats, hulls: Hulls, quantile: float
 def share_missing(missing: Floats | int, rows: float, sigma: Floats | float) -> Floats:
     """The share of rows without a value; 0 where the count may be noise alone."""
     count = np.asarray(missing, dtype=np.float64)
-    return np.where(count > _CLEAR * sigma, count / np.maximum(count, max(rows, 1.0)), 0.0)
+    clear_of_noise = all_clear(1, sigma, _CLEAR).reshape(np.shape(sigma))
+    return np.where(count > clear_of_noise, count / np.maximum(count, max(rows, 1.0)), 0.0)

@@ -152,8 +152,8 @@ class Looks:
         return math.ceil(self._clear_rows(heavy) / grid.AROUND_ZERO)
 
     def _clear_rows(self, heavy: bool) -> float:
-        threshold = grid.doubling_sets().threshold(max(len(self.numbers), 1))
-        return (threshold + 1) * float(self.law(0, self._counted(0, self.numbers), heavy).sigma)
+        sigma = float(self.law(0, self._counted(0, self.numbers), heavy).sigma)
+        return float(grid.doubling_sets().least(sigma, max(len(self.numbers), 1))[0, 0]) + sigma
 
     def steps(self) -> tuple[Step, ...]:
         """Of a plan: one for each look."""
@@ -217,9 +217,10 @@ class Looks:
         cells, missing = noisy[:size].reshape(-1, Doublings.size), noisy[size:]
         lacking, limits, sets = cells[:, -1], self._limits, grid.doubling_sets()
         counts = grid.possible(cells[:, :-1], doubling(limits.lower), doubling(limits.upper))
-        threshold = sets.threshold(max(len(self.numbers), 1))
-        hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, threshold), sigma, lacking)
-        reached = Ranges(*grid.reached(counts, hulls, threshold * sigma))
+        columns = max(len(self.numbers), 1)
+        least, surer = sets.least(sigma, columns), sets.surer(sigma, columns)
+        hulls = grid.faint(sets, counts, grid.guarded(sets, counts, sigma, least, surer), sigma, lacking)
+        reached = Ranges(*grid.reached(counts, hulls, least[:, 0]))
         beside_zeros = grid.BesideZeros.of(counts, hulls)
         rows = grid.rows_of_hulls(counts, lacking, hulls) if self.numbers else rows_of_levels(shown, missing)
         return _FirstLook(hulls, reached, beside_zeros, lacking, shown, missing, max(rows, 1.0))
@@ -239,13 +240,12 @@ class Looks:
         work = LookPass(tuple(map(self._looked_at, names, bins)))
         counts = data.map(lambda table: work.counts(table.state(work)).ravel().tolist())  # 5
         noisy = self._noisy(counts, noise, look, names).reshape(len(names), -1)  # 6
-        threshold, doubted = grid.bin_sets().threshold(len(names)), np.array([name != self.heavy for name in names])
-        sigmas = self.sigmas(look, names)
+        sigmas, doubted = self.sigmas(look, names), np.array([name != self.heavy for name in names])
         reading = Reading.of_bins(
             noisy,
             ranges,
             sigmas,
-            threshold,
+            grid.bin_sets().least(sigmas, len(names)),
             tails=_THIN_TAIL,
             doubted=doubted,
             reached=first.reached.at(asked),

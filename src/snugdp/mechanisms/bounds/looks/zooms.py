@@ -98,7 +98,7 @@ class Reading:
         counts: Floats,
         ranges: Ranges,
         sigma: Floats | float,
-        threshold: Floats | float,
+        least: Floats,
         *,
         tails: float | None = TAIL,
         doubted: Flags | bool = False,
@@ -107,12 +107,13 @@ class Reading:
     ) -> Self:
         """What the noisy counts of a zoom tell. The centre stays near the middle of bins that hold hardly any rows.
 
-        ``tails``: from so many deviations on some of the next bins are the tail of a hull; None: there are no tails.
+        ``least``: as in ``CellSets.hulls``. ``tails``: from so many deviations on some of the next bins are the tail of
+        a hull; None: there are no tails.
         ``doubted``: columns in which a few rows beside a heap, which is not one of zeros, are taken for noise, unless
         the heap lacks what is surely ``reached``. ``beside_zeros``: hulls that were found reach as far as
         this, with a scale that is no smaller.
         """
-        hulls = bin_sets().hulls(counts, sigma, threshold)
+        hulls = bin_sets().hulls(counts, sigma, least)
         first, last = hulls if tails is None else with_tails(counts, hulls, sigma, tails)
         if np.any(doubted):
             heap = cores(counts, (first, last), sigma)
