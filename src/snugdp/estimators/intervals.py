@@ -11,6 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,13 +47,16 @@ class DisplayMap:
         return named & self.matrix.any(axis=1)
 
 
+@lru_cache(maxsize=32)
 def display_map(layout: Layout) -> DisplayMap:
     """That of a layout, from the functions of all unit vectors."""
     width = len(layout.features)
     names = shown(layout, np.zeros(width)).names
     constants = _all_of(layout, np.zeros(width))
-    columns = [_all_of(layout, unit) - constants for unit in np.eye(width)]
-    return DisplayMap((*names, INTERCEPT), np.array(columns).T, constants)
+    matrix = np.array([_all_of(layout, unit) - constants for unit in np.eye(width)]).T
+    for shared in (matrix, constants):
+        shared.setflags(write=False)
+    return DisplayMap((*names, INTERCEPT), matrix, constants)
 
 
 def _all_of(layout: Layout, theta: Floats) -> Floats:
