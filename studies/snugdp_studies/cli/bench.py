@@ -192,8 +192,9 @@ def inference(
             cells.append((
                 design.name, f"{design.rows:,}", str(design.width), f"{design.epsilon:g}", f"{found.slopes:.1%}",
                 f"{found.worst:.1%}", f"{found.contrasts:.1%}", f"{found.worst_contrast:.1%}",
-                f"{found.intercept:.1%}", f"{found.width:.3g}", f"{found.unbounded:.0%}", "" if found.needed is None else f"{found.needed:,}",
-                f"{found.rejected:.1%}", f"{found.jointly:.1%}", *peer,
+                f"{found.intercept:.1%}", f"{found.width:.3g}", f"{found.unbounded:.0%}",
+                "" if found.needed is None else f"{found.needed:,}", f"{found.rejected:.1%}", f"{found.jointly:.1%}",
+                *peer,
             ))  # fmt: skip
         console.print(table(heads, cells))
     say(console, f"{tables} tables of each design. {GOALS}")
