@@ -47,9 +47,14 @@ class DisplayMap:
         return named & self.matrix.any(axis=1)
 
 
-@lru_cache(maxsize=32)
 def display_map(layout: Layout) -> DisplayMap:
-    """That of a layout, from the functions of all unit vectors."""
+    """That of a layout, from the functions of all unit vectors; kept for the next question about it."""
+    known: Any = layout  # every layout can be hashed
+    return _display_map(known)
+
+
+@lru_cache(maxsize=32)
+def _display_map(layout: Any) -> DisplayMap:
     width = len(layout.features)
     names = shown(layout, np.zeros(width)).names
     constants = _all_of(layout, np.zeros(width))
