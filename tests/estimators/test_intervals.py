@@ -83,6 +83,11 @@ def test_contrasts_and_joint_tests(fitted: Any) -> None:
     assert answer.estimate == pytest.approx(50, abs=5 * answer.standard_error)
     together = fitted.joint_test(["city=Rome", "city=Lima"])
     assert (together.degrees, together.p_value < 1e-6) == (2, True)
+    apart = fitted.joint_test([{"city=Rome": 1, "city=Lima": -1}, "age"], null=[8, 0.5])
+    assert (apart.degrees, apart.p_value > 0.01) == (2, True)
+    for null in ([1], [1, math.nan]):
+        with pytest.raises(ValueError, match="one for each of the names"):
+            fitted.joint_test(["city=Rome", "city=Lima"], null)
     for wrong in ({"Rome": 1}, {"city=(none)": 1}):
         with pytest.raises(ValueError, match="there is no coefficient"):
             fitted.contrast(wrong)

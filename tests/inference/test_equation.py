@@ -65,6 +65,38 @@ def test_a_joint_test_of_one_is_that_of_the_contrast() -> None:
         given.joint_test([[1, 0, 0], [2, 0, 0]])
 
 
+def drawn(rng: np.random.Generator, d: int, deviation: float) -> np.ndarray:
+    """Symmetric noise with this deviation on its diagonal."""
+    upper = np.triu(rng.normal(size=(d, d)), 1) / math.sqrt(2)
+    return deviation * (upper + upper.T + np.diag(rng.normal(size=d)))
+
+
+def noisy(rng: np.random.Generator, u: np.ndarray, score_noise: float) -> NoisyEquation:
+    """An equation that holds at u, in which the covariance of the scores is known up to much noise."""
+    d = len(u)
+    G, S = np.diag(np.linspace(300.0, 500.0, d)), np.linspace(400.0, 800.0, d)
+    vector = G @ u + rng.normal(size=d) * np.sqrt(S + 100.0)
+    scores = np.diag(S) + drawn(rng, d, score_noise)
+    return NoisyEquation(G + drawn(rng, d, 20.0), vector, scores, 100.0, 20.0, score_noise, np.zeros(d))
+
+
+@pytest.mark.parametrize("score_noise", [60.0, 900.0])  # Hotelling's law, Bonferroni's bound
+def test_joint_tests_hold_their_level_where_the_covariance_is_noisy(score_noise: float) -> None:
+    """By the chi-square law the last would be rejected five times as often. Off by five deviations at most."""
+    rng, d, runs = np.random.default_rng(5), 4, 120
+    u = np.array([0.3, -0.2, 0.1, 0.5])
+    rejected = sum(noisy(rng, u, score_noise).joint_test(np.eye(d), u)[2] < 0.05 for _ in range(runs))
+    assert rejected / runs < 0.05 + 5 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_noise_in_the_covariance_makes_no_interval_the_whole_line() -> None:
+    """A covariance that is not positive is no reason: the matrix is well above its noise."""
+    rng, u = np.random.default_rng(6), np.array([0.3, -0.2, 0.1, 0.5])
+    for _ in range(10):
+        given = noisy(rng, u, 2000.0)
+        assert all(given.contrast(row).is_bounded for row in np.eye(4))
+
+
 @repeated
 def test_intervals_cover_where_the_equation_holds() -> None:
     """Also where the noise of the matrix is most of the error: off by four deviations at most."""

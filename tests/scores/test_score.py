@@ -292,6 +292,36 @@ def test_rare_classes_are_said_honestly() -> None:
     assert found.to_dict()["roc_auc"]["value"] is None
 
 
+def test_what_is_printed_has_the_table_the_curve_and_the_reasons() -> None:
+    asked = ["auc", "confusion_matrix", "calibration"]
+    found = snugdp.score(Threshold(), X, Y, metric=asked, epsilon=5, noise=snugdp.Simulation(1)).value
+    assert found is not None
+    assert found.metrics == ("roc_auc", "confusion", "calibration")
+    told = str(found)
+    for row in found.confusion_matrix:
+        assert any(line.split()[1:] == list(map(str, row)) for line in told.splitlines())
+    assert told.count("predicted 0.") == len(found.calibration_curve)
+    assert "0 to 1" not in told.splitlines()[1]  # no interval that says nothing
+    assert "rows of 1, predicted 0" in found._repr_html_()
+    few = np.zeros_like(Y)
+    none = snugdp.score(Threshold(), X, few, epsilon=0.5, noise=snugdp.Simulation(1)).value
+    assert none is not None
+    assert "roc_auc: there are too few rows of the positive class" in str(none)
+
+
+def test_numbers_are_scored_where_targets_were_seen() -> None:
+    """Bounds that were found in private reach further out, and would only add noise."""
+    draw = np.random.default_rng(2)
+    wages = pl.DataFrame({"age": draw.uniform(20, 60, 4000)}).with_columns(wage=2000 + 20 * pl.col("age"))
+    model = snugdp.LinearRegression(4, 1e-6, noise=snugdp.Simulation(1)).fit(wages, "wage")
+    found = snugdp.score(model, wages, "wage", epsilon=1, noise=snugdp.Simulation(1)).value
+    assert found is not None
+    number = model.bounds_.columns["wage"]
+    assert found.bounds == number.hull
+    assert number.lower < found.bounds[0] < found.bounds[1] < number.upper
+    assert f"clipped to [{found.bounds[0]:g}" in str(found)
+
+
 def test_notebooks_and_reports_show_the_curves() -> None:
     outcome = snugdp.score(Threshold(), X, Y, epsilon=1)
     assert outcome.value is not None

@@ -11,6 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,8 @@ from snugdp.tables.schema.contrasts import NO_LEVEL
 from snugdp.tables.schema.schema import Layout
 
 Floats: TypeAlias = NDArray[np.float64]
+Contrast: TypeAlias = str | Mapping[str, float]
+"""A coefficient by its name, or a linear function of several by their weights."""
 INTERCEPT = "intercept"
 _NOTHING = 1e-9  # of the largest singular value
 
@@ -45,12 +48,20 @@ class DisplayMap:
 
 
 def display_map(layout: Layout) -> DisplayMap:
-    """That of a layout, from the functions of all unit vectors."""
+    """That of a layout, from the functions of all unit vectors; kept for the next question about it."""
+    known: Any = layout  # every layout can be hashed
+    return _display_map(known)
+
+
+@lru_cache(maxsize=32)
+def _display_map(layout: Any) -> DisplayMap:
     width = len(layout.features)
     names = shown(layout, np.zeros(width)).names
     constants = _all_of(layout, np.zeros(width))
-    columns = [_all_of(layout, unit) - constants for unit in np.eye(width)]
-    return DisplayMap((*names, INTERCEPT), np.array(columns).T, constants)
+    matrix = np.array([_all_of(layout, unit) - constants for unit in np.eye(width)]).T
+    for shared in (matrix, constants):
+        shared.setflags(write=False)
+    return DisplayMap((*names, INTERCEPT), matrix, constants)
 
 
 def _all_of(layout: Layout, theta: Floats) -> Floats:
@@ -109,12 +120,16 @@ class FittedEquation:
         moved = (found.estimate + constant, found.standard_error, found.lower + constant, found.upper + constant)
         return ContrastEstimate(*moved, found.p_value, found.degrees)
 
-    def joint_test(self, names: Sequence[str]) -> JointTest:
-        """That all of these coefficients are 0."""
-        if isinstance(names, str) or not names:
-            raise ValueError(f"give a list of names to test, of {', '.join(self.names)}")
-        rows, constants = zip(*(self._function({name: 1.0}) for name in names), strict=True)
-        return JointTest(*self.equation.joint_test(np.array(rows), -np.array(constants)))
+    def joint_test(self, contrasts: Sequence[Contrast], null: Sequence[float] | None = None) -> JointTest:
+        """That all of these coefficients, or linear functions of them, are 0, or the values of ``null``."""
+        if isinstance(contrasts, str | Mapping) or not contrasts:
+            raise ValueError(f"give a list of names to test, of {', '.join(self.names)}, or of their weights")
+        values = np.zeros(len(contrasts)) if null is None else np.asarray(null, dtype=np.float64)
+        if values.shape != (len(contrasts),) or not np.isfinite(values).all():
+            raise ValueError("give null as finite numbers, one for each of the names to test")
+        weights = ({each: 1.0} if isinstance(each, str) else each for each in contrasts)
+        rows, constants = zip(*map(self._function, weights), strict=True)
+        return JointTest(*self.equation.joint_test(np.array(rows), values - np.array(constants)))
 
     def _function(self, weights: Mapping[str, float]) -> tuple[Floats, float]:
         if unknown := [str(name) for name in weights if name not in self.names]:
@@ -173,17 +188,19 @@ class WithIntervals:
         """
         return self._intervals().contrast(weights, null=null, alpha=alpha)
 
-    def joint_test(self, names: Sequence[str]) -> JointTest:
-        """Wald's test that all of these coefficients are 0.
+    def joint_test(self, contrasts: Sequence[Contrast], null: Sequence[float] | None = None) -> JointTest:
+        """Wald's test that all of these coefficients, or linear functions of them, are 0.
 
         Where one of them has no bounded interval nothing can be said of all together: the p-value is 1.
 
         Parameters
         ----------
-        names : sequence of str
-            Names of ``summary().names``.
+        contrasts : sequence of str or mapping
+            Names of ``summary().names``, or weights as ``contrast`` takes them.
+        null : sequence of float, optional
+            The values that are tested, one for each, instead of 0.
         """
-        return self._intervals().joint_test(names)
+        return self._intervals().joint_test(contrasts, null)
 
     def _intervals(self) -> FittedEquation:
         model: Any = self

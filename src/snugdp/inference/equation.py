@@ -18,11 +18,12 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc, ndtri, stdtrit
+from scipy.special import chdtrc, fdtrc, ndtri, stdtrit
 
 Floats: TypeAlias = NDArray[np.float64]
 _MIN_DEGREES = 3.0
 _CLEAR = 3.0  # deviations of noise
+_USUAL_ALPHA = 0.05
 _MIN_LOG_ALPHA, _HALVINGS = -650.0, 60  # of the search for a p-value
 
 
@@ -89,7 +90,7 @@ class NoisyEquation:
         ratio = float(np.trace(self.scores)) / whole
         return ratio, -float(ndtri(0.025)) * math.hypot(self.score_noise * root, ratio * own) / whole
 
-    def contrast(self, weights: ArrayLike, alpha: float = 0.05, null: float = 0.0) -> ContrastEstimate:
+    def contrast(self, weights: ArrayLike, alpha: float = _USUAL_ALPHA, null: float = 0.0) -> ContrastEstimate:
         """The linear function with these weights: estimate, interval and the p-value of ``null``."""
         at = self._at(np.asarray(weights, dtype=np.float64))
         if at is None:
@@ -105,7 +106,7 @@ class NoisyEquation:
         a, u = inverse @ weights, inverse @ self.vector
         square = float(a @ a)
         sampled = max(float(a @ self.scores @ a), 0.0) + self.noise_variance * square
-        k = inverse @ (self.scores @ a + self.noise_variance * a)
+        k = inverse @ (self._sampling @ a + self.noise_variance * a)
         length = float(weights @ k)
         if not length > 0 or not sampled > 0:
             return None
@@ -118,29 +119,55 @@ class NoisyEquation:
     def joint_test(self, contrasts: ArrayLike, null: ArrayLike | None = None) -> tuple[float, int, float]:
         """Wald's test that several linear functions have the values ``null``: chi-square, its degrees, the p-value.
 
-        Where one of them has no bounded interval, nothing can be said: chi-square 0 and p-value 1.
+        The covariance of the scores is known up to its noise, like one from a small sample: the p-value is that of
+        Hotelling's law, with Satterthwaite's degrees of freedom. Where those are too few, it is Bonferroni's of the
+        single tests. Where one of the functions has no bounded interval, nothing can be said: chi-square 0 and p-value
+        1.
         """
         rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
         values = np.zeros(len(rows)) if null is None else np.asarray(null, dtype=np.float64)
         number = int(np.linalg.matrix_rank(rows))
         if number < len(rows):
             raise ValueError("some of these contrasts follow from the others: leave those out")
-        if not all(self.contrast(row).is_bounded for row in rows):
+        if not all(map(self._is_bounded, rows)):
             return 0.0, number, 1.0
         inverse = self._inverse
         assert inverse is not None
         covariance = rows @ inverse @ self._covariance(inverse @ self.vector) @ inverse @ rows.T
         apart = rows @ self.solution - values
         found = float(apart @ np.linalg.pinv(covariance, hermitian=True) @ apart)
-        return found, number, float(chdtrc(number, found))
+        degrees = self._joint_degrees(inverse @ rows.T)
+        if math.isinf(degrees):
+            return found, number, float(chdtrc(number, found))
+        if (rest := degrees - number + 1) >= _MIN_DEGREES:
+            return found, number, float(fdtrc(number, rest, found * rest / (degrees * number)))
+        each = [self.contrast(row, null=value).p_value for row, value in zip(rows, values.tolist(), strict=True)]
+        return found, number, min(1.0, number * min(each))
+
+    def _is_bounded(self, weights: Floats) -> bool:
+        at = self._at(weights)
+        return at is not None and math.isfinite(at.interval(_USUAL_ALPHA)[0])
+
+    def _joint_degrees(self, functions: Floats) -> float:
+        """Of freedom, for columns a: 2 v^2 over the variance of the noise of v = a'Va, as usual in their span."""
+        if not self.score_noise:
+            return math.inf
+        covariance = functions.T @ (self._sampling @ functions + self.noise_variance * functions)
+        usual = float(np.trace(np.linalg.pinv(covariance, hermitian=True) @ functions.T @ functions)) / len(covariance)
+        return 2 / (self.score_noise * usual) ** 2
 
     def _covariance(self, u: Floats) -> Floats:
         """That of e at a solution: of sampling, of the noise of the vector, and of the noise of the matrix."""
         unit, c = np.eye(len(u)), self.matrix_noise**2 / 2
-        values, vectors = np.linalg.eigh(self.scores)
-        sampling = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        covariance: Floats = sampling + self.noise_variance * unit + matrix_noise_covariance(u, math.sqrt(2 * c))
+        covariance: Floats = self._sampling + self.noise_variance * unit + matrix_noise_covariance(u, math.sqrt(2 * c))
         return covariance
+
+    @cached_property
+    def _sampling(self) -> Floats:
+        """The covariance of the scores, without what noise alone can have made: eigenvalues below 0."""
+        values, vectors = np.linalg.eigh(self.scores)
+        sampling: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return sampling
 
 
 @dataclass(frozen=True)

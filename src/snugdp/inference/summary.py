@@ -53,7 +53,10 @@ class Estimated(Protocol):
 
 @dataclass(frozen=True)
 class JointTest:
-    """A test that several coefficients are 0: chi-square, its degrees of freedom and the p-value."""
+    """A test that several coefficients are 0: chi-square, its degrees of freedom and the p-value.
+
+    The p-value is larger than that of the chi-square law where noise in the covariance counts.
+    """
 
     statistic: float
     degrees: int

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from markupsafe import Markup, escape
 
-from snugdp.mechanisms.scores.result import MetricEstimate, ModelScores
+from snugdp.mechanisms.scores.result import NOTES, MetricEstimate, ModelScores
 from snugdp.queries.estimate import with_digits
 from snugdp.report.drawing import Axes, Axis, Point, linear
 
@@ -20,15 +20,8 @@ NAMES = {
     "mse": "mean squared error", "rmse": "size of residuals (root mean square)", "mae": "mean absolute error",
     "calibration_error": "calibration error",
 }  # fmt: skip
-NOTES = {
-    "small-positive": "there are too few rows of the positive class for noise of this size: nothing can be said",
-    "small-negative": "there are too few rows of the negative class for noise of this size: nothing can be said",
-    "few-rows": "there are too few rows for noise of this size: nothing can be said",
-    "small-variance": "the variance of the target drowns in noise within these bounds: nothing can be said",
-    "mean-of-classes": "the mean of all classes",
-    "no-interval": "without what noise and sampling add to it, and without an interval",
-}
 INTERVAL = "of the population, 19 of 20"
+_TABLE_CLASSES = 3  # whose confusion matrix is shown cell by cell
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _STYLE = (
     ".snugdp-scores{--ink:#1d2326;--soft:#566066;--line:#d9dbd6;--blue:#1f5f8b;--fill:#1f5f8b22;--paper:#fff;"
@@ -42,10 +35,22 @@ _STYLE = (
 
 
 def lines_of(scores: ModelScores) -> tuple[tuple[str, str, str], ...]:
-    """Name, value and interval of every score, and the noisy number of rows without one."""
+    """Name, value and interval of every score, the confusion matrix, and the noisy number of rows without a score."""
     shown = [*scores.values.values(), *residuals_of(scores)]
     found = [(score_name(each.name), _value(each), _interval(each)) for each in shown]
-    return (*found, ("rows without a score, about", str(max(scores.unscored, 0)), ""))
+    return (*found, *_table_lines(scores), ("rows without a score, about", str(max(scores.unscored, 0)), ""))
+
+
+def _table_lines(scores: ModelScores) -> tuple[tuple[str, str, str], ...]:
+    """The confusion matrix, of few classes."""
+    if "confusion" not in scores.metrics or len(scores.classes) > _TABLE_CLASSES:
+        return ()
+    cells = (
+        (f"rows of {own}, predicted {said}, about", str(max(count, 0)), "")
+        for own, line in zip(scores.classes, scores.confusion_matrix, strict=True)
+        for said, count in zip(scores.classes, line, strict=True)
+    )
+    return tuple(cells)
 
 
 def residuals_of(scores: ModelScores) -> tuple[MetricEstimate, ...]:

@@ -89,13 +89,21 @@ def classes_of(model: Any, given: Sequence[Any] | None) -> tuple[Any, ...] | Non
 
 def bounds_of(model: Any, given: tuple[Real, Real] | None) -> tuple[float, float]:
     """The bounds of a target that is a number, as given or as the model has them."""
-    ends = given if given is not None else _own_bounds(model)
+    ends = given if given is not None else _seen_bounds(model) or _own_bounds(model)
     if ends is None or not isinstance(ends, tuple | list) or len(ends) != 2:
         raise ValueError(_BOUNDS)
     low, high = (float(rational(end, "bounds")) for end in ends)
     if not low < high:
         raise ValueError("bounds must be a pair (low, high) with low < high")
     return low, high
+
+
+def _seen_bounds(model: Any) -> tuple[float, float] | None:
+    """Where targets were seen when their bounds were found in private: released, and narrower than the bounds."""
+    found = getattr(model, "bounds_", None)
+    number = None if found is None else found.columns.get(found.declared.target)
+    hull = number.hull if isinstance(number, FoundNumber) else None
+    return hull if hull is not None and hull[0] < hull[1] else None
 
 
 def _own_bounds(model: Any) -> tuple[Any, ...] | None:

@@ -16,7 +16,7 @@ from snugdp.ledger.question import Question, column_name, question
 from snugdp.mechanisms.scores.images import CELLS, AnswerScale
 from snugdp.mechanisms.scores.passes import ModelScorePass
 from snugdp.mechanisms.scores.release import NoisyModelScores, PlacedScores, ScoredTable
-from snugdp.mechanisms.scores.result import METRICS, RATIOS, Kind, ModelScores
+from snugdp.mechanisms.scores.result import METRICS, RATIOS, SHORT, Kind, ModelScores
 from snugdp.mechanisms.scores.tasks import NumberErrors, ScoreTask, SeveralClasses, TwoClasses
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
@@ -96,7 +96,7 @@ class Score(Query[ModelScores]):
     metric : str or sequence of str, optional
         For two classes "roc_auc", "accuracy", "precision", "recall", "f1", "confusion", "calibration", "log_loss" and
         "brier"; for several all but the ROC curve and calibration; for numbers "r2", "mse" and "mae". By default those
-        that share one release: all but the losses, or "r2" and "mse".
+        that share one release: all but the losses, or "r2" and "mse". "auc" is short for "roc_auc".
     epsilon, delta : Real
         The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
     classes : sequence, optional
@@ -146,8 +146,10 @@ class Score(Query[ModelScores]):
     def __post_init__(self) -> None:
         require_model(self.model)
         whole_rows(self.rows)
-        if not isinstance(self.metric, str | None):
-            object.__setattr__(self, "metric", tuple(self.metric))
+        if isinstance(self.metric, str):
+            object.__setattr__(self, "metric", SHORT.get(self.metric, self.metric))
+        elif self.metric is not None:
+            object.__setattr__(self, "metric", tuple(SHORT.get(name, name) for name in self.metric))
         if not isinstance(self.rare, bool | None) or not isinstance(self.one_by_one, bool):
             raise TypeError("rare and one_by_one must be True or False")
         self.plan()  # what is wrong is said here, before any data are seen

@@ -181,8 +181,9 @@ def inference(
             raise ValueError(f"there is no design {', '.join(unknown)}; there are {', '.join(known)}")
         wanted = [design for design in DESIGNS if design.name in chosen]
         heads = (
-            "design", "rows", "columns", "epsilon", "slopes covered", "worst slope", "intercept", "width",
-            "unbounded", "rejected at 5 %", "bootstrap covers", "its width",
+            "design", "rows", "columns", "epsilon", "slopes covered", "worst", "contrasts covered", "worst",
+            "intercept", "width", "unbounded", "plan asks for", "slopes rejected", "jointly", "bootstrap covers",
+            "its width",
         )  # fmt: skip
         cells = []
         for found in run(tables, wanted):
@@ -191,8 +192,10 @@ def inference(
                 peer = f"{found.peer:.1%}", f"{found.peer_width:.3g}"
             cells.append((
                 design.name, f"{design.rows:,}", str(design.width), f"{design.epsilon:g}", f"{found.slopes:.1%}",
-                f"{found.worst:.1%}", f"{found.intercept:.1%}", f"{found.width:.3g}", f"{found.unbounded:.0%}",
-                f"{found.rejected:.1%}", *peer,
+                f"{found.worst:.1%}", f"{found.contrasts:.1%}", f"{found.worst_contrast:.1%}",
+                f"{found.intercept:.1%}", f"{found.width:.3g}", f"{found.unbounded:.0%}",
+                "" if found.needed is None else f"{found.needed:,}", f"{found.rejected:.1%}", f"{found.jointly:.1%}",
+                *peer,
             ))  # fmt: skip
         console.print(table(heads, cells))
     say(console, f"{tables} tables of each design. {GOALS}")

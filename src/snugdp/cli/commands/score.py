@@ -9,8 +9,6 @@ import typer
 from snugdp.cli.options import Data, Delta, Epsilon, ModelIn, PersonOptions, Relation, Rows
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
-_SHORT = {"auc": "roc_auc", "roc-auc": "roc_auc", "log-loss": "log_loss"}
-
 
 @releasing
 def score(
@@ -46,7 +44,7 @@ def score(
     released: Any = load(model)
     query = Score(
         model=released,
-        metric=None if metric is None else [_SHORT.get(name, name) for name in metric],
+        metric=metric,
         epsilon=epsilon,
         delta=delta,
         bounds=None if lower is None or upper is None else (lower, upper),

@@ -46,7 +46,8 @@ _NOISE_IS_PLANNED = (
 )
 
 _NO_INTERVALS = (
-    "inference=True needs classes, or a largest count, that are known without the data: give classes=... or y_max=..."
+    "inference=True needs classes, or a largest count, that are known without the data: give them, such as "
+    'classes=["no", "yes"] or y_max=20'
 )
 
 

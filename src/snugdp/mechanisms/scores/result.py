@@ -34,7 +34,22 @@ METRICS: Mapping[Kind, tuple[str, ...]] = {
     "several": ("accuracy", *RATIOS, "confusion", "log_loss", "brier"),
     "number": ("r2", "mse", "mae"),
 }
+SHORT = {
+    "auc": "roc_auc", "roc-auc": "roc_auc", "log-loss": "log_loss", "brier_score": "brier", "calibration_error":
+    "calibration", "confusion_matrix": "confusion", "confusion-matrix": "confusion",
+}  # fmt: skip
+"""Other names of metrics."""
+NOTES = {
+    "small-positive": "there are too few rows of the positive class for noise of this size: nothing can be said",
+    "small-negative": "there are too few rows of the negative class for noise of this size: nothing can be said",
+    "few-rows": "there are too few rows for noise of this size: nothing can be said",
+    "small-variance": "the variance of the target drowns in noise within these bounds: nothing can be said",
+    "mean-of-classes": "the mean of all classes",
+    "no-interval": "without what noise and sampling add to it, and without an interval",
+}
+"""What a code of a note says."""
 _ENOUGH = 3  # deviations of a variance that is divided by
+_SHOWN_CLASSES = 10  # of a confusion matrix, in text
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,11 @@ class MetricEstimate:
         return self.value
 
     def __str__(self) -> str:
+        if math.isnan(self.value):
+            return f"{self.name}: {NOTES.get(self.note, 'nothing can be said')}"
         value, lower, upper = (f"{number:.4g}" for number in (self.value, self.lower, self.upper))
+        if self.note == "no-interval":
+            return f"{self.name} {value}, {NOTES[self.note]}"
         return f"{self.name} {value}, 95 % interval {lower} to {upper}"
 
 
@@ -192,7 +211,28 @@ class ModelScores:
         return {name: _plain(each) for name, each in self.values.items()}
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.values.values()))
+        lines = [*map(str, self.values.values()), *self._table_lines(), *self._curve_lines()]
+        if self.kind == "number":
+            low, high = self.bounds
+            lines.append(f"targets and predictions are clipped to [{low:g}, {high:g}], and errors to {self.cap:g}")
+        return "\n".join(lines)
+
+    def _table_lines(self) -> Iterator[str]:
+        """The confusion matrix as text."""
+        if "confusion" not in self.metrics or len(self.classes) > _SHOWN_CLASSES:
+            return
+        cells = [["", *map(str, self.classes)]]
+        cells += [[str(label), *map(str, row)] for label, row in zip(self.classes, self.confusion_matrix, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        yield "rows by their class (down) and what is predicted (across), with noise:"
+        for line in cells:
+            yield "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+
+    def _curve_lines(self) -> Iterator[str]:
+        """The calibration curve as text."""
+        for each in self.calibration_curve:
+            low, high = each.interval
+            yield f"predicted {each.lower:.3f} to {each.upper:.3f}: positives {each.share:.3f}, {low:.3f} to {high:.3f}"
 
     def _repr_html_(self) -> str:
         """The scores and their curves, for notebooks."""
