@@ -123,7 +123,7 @@ def scale(
             raise ValueError(f"no comparison {', '.join(unknown)}; there are {', '.join(show.PARTS)}")
         sizes, lengths = ([int(number) for number in numbers(text)] for text in (rows, values))
         say(console, threads())
-        show.show(console, asked, sizes, lengths, repeats, folder)
+        show.show(console, asked, show.Sizes(sizes, lengths, repeats), folder)
 
 
 def persons(

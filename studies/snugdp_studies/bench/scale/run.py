@@ -75,7 +75,7 @@ def models(folder: Path, rows: Sequence[int], repeats: int) -> Iterator[Pair]:
     small = _made(folder / "warm.parquet", lambda path: write_rows(path, _WARM, COLUMNS))
     for n in rows:
         path = _made(folder / f"rows-{n}.parquet", lambda path, n=n: write_rows(path, n, COLUMNS))
-        yield from _pairs(MODELS, "Parquet", n, path, small, repeats)
+        yield from _pairs(MODELS, path, small, file="Parquet", rows=n, repeats=repeats)
 
 
 def csv(folder: Path, rows: int, repeats: int) -> Iterator[Pair]:
@@ -86,7 +86,7 @@ def csv(folder: Path, rows: int, repeats: int) -> Iterator[Pair]:
         paths.append(
             _made(folder / f"rows-{n}.csv", lambda path, made=made: pl.scan_parquet(made).drop("yes").sink_csv(path))
         )
-    yield from _pairs((CSV,), "CSV", rows, paths[1], paths[0], repeats)
+    yield from _pairs((CSV,), paths[1], paths[0], file="CSV", rows=rows, repeats=repeats)
 
 
 def medians(folder: Path, values: Sequence[int], repeats: int) -> Iterator[Pair]:
@@ -94,8 +94,7 @@ def medians(folder: Path, values: Sequence[int], repeats: int) -> Iterator[Pair]
     small = _made(folder / "warm-values.parquet", lambda path: write_values(path, _WARM))
     for n in values:
         path = _made(folder / f"values-{n}.parquet", lambda path, n=n: write_values(path, n))
-        yield from _pairs((MEDIAN,), "Parquet, one column", n, path, small, repeats)
-        path.unlink()
+        yield from _pairs((MEDIAN,), path, small, file="Parquet, one column", rows=n, repeats=repeats)
 
 
 def grams(most: int, repeats: int) -> Iterator[GramRatio]:
@@ -120,7 +119,7 @@ def growth(pairs: Sequence[Pair]) -> dict[str, tuple[float, float, float]]:
     return found
 
 
-def _pairs(wanted: Sequence[Versus], file: str, rows: int, path: Path, small: Path, repeats: int) -> Iterator[Pair]:
+def _pairs(wanted: Sequence[Versus], path: Path, small: Path, *, file: str, rows: int, repeats: int) -> Iterator[Pair]:
     names = dict.fromkeys(name for each in wanted for name in (each.private, each.plain))
     turns = [{name: spent(name, path, small) for name in names} for _ in range(repeats)]
     best = {name: _best([turn[name] for turn in turns]) for name in names}

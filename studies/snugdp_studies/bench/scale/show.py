@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -18,39 +19,39 @@ PARTS = ("models", "gram", "csv", "median", "spark")
 _GROWTH_GOAL = 1.05  # processor seconds for each time the rows
 
 
-def show(
-    console: Console,
-    parts: Sequence[str],
-    rows: Sequence[int],
-    values: Sequence[int],
-    repeats: int,
-    folder: Path | None,
-) -> None:
-    """Measure these parts, and print each when it is there. Files are made in a folder, which is kept if it is given."""
+@dataclass(frozen=True)
+class Sizes:
+    """Rows of tables, values of columns, and how often each job is run."""
+
+    rows: Sequence[int]
+    values: Sequence[int]
+    repeats: int
+
+
+def show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path | None) -> None:
+    """Measure these parts, and print each when it is there. Files are made in a folder, and kept if it is given."""
     if folder is not None:
-        _show(console, parts, rows, values, repeats, folder)
+        _show(console, parts, sizes, folder)
         return
     with tempfile.TemporaryDirectory() as made:
-        _show(console, parts, rows, values, repeats, Path(made))
+        _show(console, parts, sizes, Path(made))
 
 
-def _show(
-    console: Console, parts: Sequence[str], rows: Sequence[int], values: Sequence[int], repeats: int, folder: Path
-) -> None:
+def _show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path) -> None:
     if "models" in parts:
-        found = list(models(folder, rows, repeats))
+        found = list(models(folder, sizes.rows, sizes.repeats))
         _pairs(console, f"rows x {COLUMNS}", found)
         _growth(console, found)
     if "gram" in parts:
-        _grams(console, list(grams(max(rows), max(repeats, 5))))
+        _grams(console, list(grams(max(sizes.rows), max(sizes.repeats, 5))))
     if "csv" in parts:
-        _pairs(console, f"rows x {COLUMNS}", list(csv(folder, min(rows), repeats)))
+        _pairs(console, f"rows x {COLUMNS}", list(csv(folder, min(sizes.rows), sizes.repeats)))
     if "median" in parts:
-        asked = list(medians(folder, values, repeats))
+        asked = list(medians(folder, sizes.values, sizes.repeats))
         _pairs(console, "values", asked)
         _growth(console, asked)
     if "spark" in parts:
-        _spark(console, folder, min(rows))
+        _spark(console, folder, min(sizes.rows))
 
 
 def _pairs(console: Console, size: str, found: Sequence[Pair]) -> None:
