@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from snugdp.tables import refined_counts
+from snugdp.tables import engines, refined_counts
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes import window_counts
 from snugdp.tables.passes.value_counts import ValueCounts
@@ -40,9 +40,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_window_of_ranks_is_as_in_memory(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pl.DataFrame({"x": COLUMNS[name]}).write_parquet(tmp_path / "x.parquet", row_group_size=200)
-    passes = []
-    real = refined_counts.gather
-    monkeypatch.setattr(refined_counts, "gather", lambda *given, **how: passes.append(1) or real(*given, **how))
+    passes: list[str] = []
+
+    def gather(*given: Any, **how: Any) -> Any:
+        passes.append(name)
+        return engines.gather(*given, **how)
+
+    monkeypatch.setattr(refined_counts, "gather", gather)
     here = ValueCounts.of(GRID.cells(COLUMNS[name], None))
     for start, stop in ((0, 1), (0, 900), (449, 451), (430, 480), (1, 899), (299, 302), (899, 900)):
         passes.clear()
@@ -64,8 +68,10 @@ def test_the_bound_on_passes() -> None:
 
 
 def test_states_merge_in_every_order_and_travel() -> None:
-    work: Any = WindowCounts("x", GRID, Window(GRID.lower, GRID.upper // 2), None, 8)
-    cells = [pl.DataFrame({"x": part}) for part in (COLUMNS["even"], COLUMNS["ties"], COLUMNS["even"][:3], [])]
+    window = Window(GRID.lower // 2, GRID.upper // 2)
+    work: Any = WindowCounts("x", GRID, window, None, 8)
+    columns: list[Any] = [COLUMNS["even"], COLUMNS["ties"], COLUMNS["even"][:3], []]
+    cells = [pl.DataFrame({"x": part}) for part in columns]
 
     def packed(order: list[int]) -> bytes:
         total = work.empty()
@@ -75,6 +81,9 @@ def test_states_merge_in_every_order_and_travel() -> None:
         return bytes(work.pack(total))
 
     assert len({packed(list(order)) for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 1, 3, 0])}) == 1
+    found, places = work.unpack(packed([0, 1, 2, 3])), GRID.cells(np.concatenate(columns), None)
+    assert found.below == (places < window.low).sum()
+    assert found.rows == ((places >= window.low) & (places <= window.high)).sum()
     with pytest.raises(ValueError, match="not statistics"):
         work.unpack(work.pack(work.empty())[:-3])
 

@@ -7,7 +7,9 @@ such passes are enough. One more brings what lies between both ranks. So there a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from snugdp.tables.passes.together import Together
 from snugdp.tables.passes.value_counts import ColumnCells, ValueCounts
 from snugdp.tables.passes.window_counts import FEW, Window, WindowCounts, WindowState
 from snugdp.tables.sources import Source
+
+if TYPE_CHECKING:
+    from snugdp.tables.passes.sorted_counts import SortedCounts
 
 MAX_PASSES = 7
 
@@ -46,7 +51,15 @@ class RefinedCounts(PrivateState):
 
     def whole(self) -> ValueCounts:
         """All of them in memory."""
-        return gather(self._source, ColumnCells(self._column, self._grid, self._missing), progress=False).total()
+        return self._sorted().whole()
+
+    def blocks(self) -> Iterator[ValueCounts]:
+        """All of them, block by block."""
+        return self._sorted().blocks()
+
+    def _sorted(self) -> ValueCounts | SortedCounts:
+        work = ColumnCells(self._column, self._grid, self._missing)
+        return gather(self._source, work, progress=False).ranked()
 
     def _holding(self, start: int, stop: int) -> WindowState:
         """The values of a window that holds the rows of these ranks."""

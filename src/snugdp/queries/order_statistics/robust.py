@@ -154,15 +154,15 @@ class RobustQuery(Query[float]):
 
     def _ordered(self, data: object) -> Cells:
         """The cells of the column in ascending order. They are private."""
-        if self.column is None:
-            cells = self._grid.cells(numbers(data), self._missing_cell)
-            cells.sort()
-            return cells
-        from snugdp.tables.engines import gather, numeric_source  # polars: only for those who bring a table
-        from snugdp.tables.passes.value_counts import ColumnCells
+        if self.column is not None:
+            from snugdp.tables.engines import gather, numeric_source  # polars: only for those who bring a table
+            from snugdp.tables.passes.value_counts import ColumnCells
 
-        work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return gather(numeric_source(data, work.columns), work).total().cells()
+            work = ColumnCells(self.column, self._grid, self._missing_cell)
+            return gather(numeric_source(data, work.columns), work).total().cells()
+        cells = self._grid.cells(numbers(data), self._missing_cell)
+        cells.sort()
+        return cells
 
     def _checked_rows(self, length: int) -> int | None:
         """The number of rows, if it is public; otherwise a guess, or nothing."""
