@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -202,7 +203,7 @@ def test_the_pictures_are_small_fetch_nothing_and_show_the_present_plan(tmp_path
         assert image.suffix != ".svg" or "url(http" not in image.read_text().replace('"', ""), image.name
     demo_table.orders().head(50).write_csv(tmp_path / "orders.csv")
     schema = described(tmp_path / "orders.csv", "amount", person="customer_id").schema
-    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema).plan(rows=12_000))
+    plan = str(snugdp.LinearRegression(1, 1e-7, schema=schema, rows=12_000).plan(rows=12_000))
     drawn = re.sub(r"<[^>]+>", "", (ROOT / "docs" / "images" / "plan.svg").read_text())
     shown = " ".join(html.unescape(drawn).split())
     for line in plan.splitlines():
@@ -224,10 +225,29 @@ def test_the_index_is_a_script_without_tags() -> None:
     )
 
 
-def test_the_page_of_rivals_is_that_of_its_numbers() -> None:
-    rivals = tool("rivals/run")
+@pytest.fixture
+def rivals(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "tools" / "rivals")
+    return tool("rivals/run")
+
+
+def test_the_page_of_rivals_is_that_of_its_numbers(rivals: ModuleType) -> None:
     done = json.loads((ROOT / "docs" / "rivals.json").read_text())
     page = (ROOT / "docs" / "rivals.md").read_text()
     assert rivals.page(done) in page
+    assert rivals.audited(done) in page
     assert re.search(r"\b20\d\d\b", done["date"])
-    assert {"snugdp", "diffprivlib"} <= done["versions"].keys() | done["failed"].keys()
+    assert done["versions"].keys() | done["failed"].keys() == rivals.RIVALS.keys()
+
+
+def test_rivals_end_within_their_time_and_say_what_stopped_them(rivals: ModuleType, tmp_path: Path) -> None:
+    limits = [one.seconds + (0 if one.needs is None else rivals.INSTALLING) for one in rivals.RIVALS.values()]
+    assert max(limits) < 600  # one that hangs leaves time for the others
+    log, left = tmp_path / "log", "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'while True: pass'])"
+    rivals.finished([sys.executable, "-c", left], log, 60, "its run")  # what it leaves behind ends with it
+    with pytest.raises(rivals.RivalError, match=r"^its run was stopped after 0 s$"):
+        rivals.finished([sys.executable, "-c", "while True: pass"], log, 0.1, "its run")
+    with pytest.raises(rivals.RivalError, match=r"^its run ended with code 1: ValueError: no such column$"):
+        rivals.finished([sys.executable, "-c", "raise ValueError('no such column')"], log, 60, "its run")
+    with pytest.raises(rivals.RivalError, match="not begun"):
+        rivals.Watch(minutes=0, patience=1).of(60)

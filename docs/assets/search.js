@@ -57,7 +57,7 @@
     input.addEventListener("input", function () {
       const all = found(input.value);
       list.replaceChildren.apply(list, all.slice(0, most).map(function (doc) { return item(doc, input.value); }));
-      meta.textContent = all.length ? all.length + " places" : input.value ? "nothing found" : "type to search";
+      meta.textContent = all.length ? all.length + (all.length === 1 ? " result" : " results") : input.value ? "nothing found" : "type to search";
     });
     document.addEventListener("keydown", function (event) {
       if (event.key === "Escape") { toggle.checked = false; input.blur(); }

@@ -285,7 +285,7 @@ def test_a_schema_names_the_persons_and_a_file_keeps_it() -> None:
     assert np.array_equal(again.predict(table()), model.predict(table()))
     page = render(model)
     assert "one person more or less, whatever the number of rows" in page
-    assert "if no row of that person had been in the table" in page
+    assert "if any one person, with all their rows, had not been in the table" in page
 
 
 def test_parameters_of_rows_are_written_as_before() -> None:

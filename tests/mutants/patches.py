@@ -56,6 +56,7 @@ TOPICS = (
     "one_table",
     "class_means",
     "voids",
+    "plans",
     "windows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)

@@ -47,7 +47,7 @@ def test_a_rehearsed_classifier_and_a_released_one_protect_the_same(released: An
     for model in (released, rehearsed):
         assert model.plan_.unit is model.outcome_.unit is Unit.ROW
         text = Page(render(model)).text
-        assert "that person's row had not been in the table" in text
+        assert "any one person's row had not been in the table" in text
         assert "the votes of one teacher" not in text
         assert "one teacher had voted" not in text
     assert of_estimator(released).unit == of_estimator(rehearsed).unit
@@ -101,4 +101,4 @@ def test_no_path_decides_it() -> None:
     mode = snugdp.Mode(categories=["a"], epsilon=1, delta=1e-6).plan()
     plan = replace(mode, title="mean", theorem=theorem("labels-distance/1"))
     text = Page(render(NotPrivate("a", False, plan.cost), plan=plan)).text
-    assert "that person's row had not been in the table" in text
+    assert "any one person's row had not been in the table" in text

@@ -154,7 +154,15 @@ def may_change(session: Any, table: Any) -> dict[str, Any]:
         "dropDuplicates": table.dropDuplicates(["a"]),
         "window": table.withColumn("b", numbered.cast("double")),
         "an aggregate such as first": table.groupBy("a").agg(f.first("b").alias("b")),
-        "a sum of floats": table.groupBy("a").agg(f.sum("b").alias("b")),
+        "a sum of floats or": table.groupBy("a").agg(f.sum("b").alias("b")),
+        "a mean of integers": table.groupBy("a").agg(f.avg(f.col("b").cast("bigint")).alias("b")),
+        "a collation takes for equal": session.sql(
+            "select length(string(a) collate UTF8_LCASE) a, count(*) b from rows group by string(a) collate UTF8_LCASE"
+        ),
+        "its checkpoint is a lazy one": table.withColumn("b", f.rand()).localCheckpoint(eager=False),
+        "aes_encrypt": table.withColumn("b", f.expr("length(aes_encrypt(string(a), '0123456789abcdef'))")),
+        "such as 'now'": table.where(f.to_timestamp(f.lit("now")) > f.to_date(f.lit("2020-01-31"))),
+        "'12:30'": table.where("timestamp('12:30') > to_date('2020-01-31')"),
         "current_timestamp": table.where("b < double(unix_timestamp(current_timestamp()))"),
         "the date or the time": table.where("cast('today' as date) > to_date('2020-01-31')"),
         "or one that is put together": table.where("date('to' || 'day') > to_date('2020-01-31')"),
@@ -178,7 +186,7 @@ def test_plans_that_give_the_same_rows_in_any_order_are_read(table: Any) -> None
     whole = f.col("b").cast("decimal(20, 2)")
     for same in (
         table.distinct(),
-        table.groupBy("a").agg(f.max("b").alias("b"), f.count("*"), f.sum(whole), f.avg(f.col("a").cast("int"))),
+        table.groupBy("a").agg(f.max("b").alias("b"), f.count("*"), f.sum(whole), f.avg(f.col("a").cast("smallint"))),
         table.join(table.select("a").distinct(), "a"),
         table.orderBy("a").repartition(3),
         table.limit(50).localCheckpoint(),

@@ -1,7 +1,8 @@
-"""One rival on all tables, in an environment of its own: `python worker.py NAME tables.npz`, JSON on the last line.
+"""One rival on all tables, in an environment of its own: `python worker.py NAME tables.npz RESULTS ASKED`.
 
 Needs numpy and the rival alone. Every rival gets the same rows and the same public bounds: every column and the target
-lie in [-1, 1]. What it cannot use it does not get; nothing is tuned to a table.
+lie in [-1, 1]. What it cannot use it does not get; nothing is tuned to a table. Every result is a line of JSON, written
+as soon as there is one: whoever is stopped has said what it knows.
 """
 
 import json
@@ -10,17 +11,18 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from math import erf, exp, sqrt
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 DELTA = 1e-6
-SEEDS = 3
-RELEASES = {"pipeline-dp": 15, "smartnoise-sql": 15, "tmlt.analytics": 3}  # they take long; 60 of all others
+SEEDS = 5
 NO = float("nan")  # no such release
 
 
@@ -36,13 +38,13 @@ def snugdp_bounds(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
     return _ours(X, y, test, snugdp.LinearRegression(epsilon, DELTA, schema=schema, random_state=seed))
 
 
-def snugdp_splines(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
-    """The default on piecewise linear curves of every column, with public bounds: asked for where lines cannot do."""
+def snugdp_curves(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
+    """A sum of curves, with the public bounds of all columns: for tables that no line fits."""
     import snugdp
 
-    columns = {f"x{i}": snugdp.Spline(-1, 1) for i in range(X.shape[1])}
-    schema = snugdp.Schema({**columns, "y": snugdp.Number(-1, 1)}, target="y")
-    return _ours(X, y, test, snugdp.LinearRegression(epsilon, DELTA, schema=schema, random_state=seed))
+    names = [f"x{i}" for i in range(X.shape[1])]
+    schema = snugdp.Schema({**{name: snugdp.Number(-1, 1) for name in (*names, "y")}}, target="y")
+    return _ours(X, y, test, snugdp.AdditiveRegressor(epsilon, DELTA, schema=schema, random_state=seed))
 
 
 def snugdp_raw(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
@@ -87,7 +89,9 @@ def dp_ebm(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
         privacy_bounds=bounds,
         privacy_target_min=-1,
         privacy_target_max=1,
+        feature_types=["continuous"] * X.shape[1],
         random_state=seed,
+        n_jobs=1,
     )
     return model.fit(X, y).predict(test)
 
@@ -379,7 +383,7 @@ RELEASED: dict[str, Any] = {"snugdp": snugdp_releases, "dp-accounting": dp_accou
 REGRESSION: dict[str, dict[str, Any]] = {
     "snugdp": {
         "snugdp": snugdp_bounds,
-        "snugdp, splines": snugdp_splines,
+        "snugdp, curves": snugdp_curves,
         "snugdp, no bounds": snugdp_raw,
         "AdaSSP (in snugdp)": snugdp_adassp,
     },
@@ -402,60 +406,76 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-def main(rival: str, file: str, *only: str) -> None:
-    """All that this rival can do, on all tables or on some."""
-    held, done = np.load(file), list[dict[str, Any]]()
-    warnings.simplefilter("ignore")
+CLOCKS: dict[str, Any] = {"tmlt.analytics": time.perf_counter}  # Spark works in other processes: seconds on the clock
+Results: TypeAlias = Iterator[dict[str, Any]]
+
+
+def regressions(rival: str, held: Any, rows: int) -> Results:
+    """R² on other rows, for every method, table and epsilon."""
     for name, fit in REGRESSION.get(rival, {}).items():
         for table in held["tables"]:
-            if (only and table not in only) or (fit is snugdp_splines and table != "curved"):
-                continue
             X, y, test, truth = (held[f"{table}_{part}"] for part in ("X", "y", "test", "truth"))
             for epsilon in EPSILONS:
                 scores, times = [], []
                 for seed in range(SEEDS):
                     before = time.process_time()
-                    said = fit(X, y, test, epsilon, seed)
+                    said = fit(X[:rows], y[:rows], test, epsilon, seed)
                     times.append(time.process_time() - before)
-                    off = np.mean((truth - said) ** 2) if said is not None else np.nan
-                    scores.append(float(1 - off / np.var(truth)))
-                done.append(
-                    {
-                        "what": "regression",
-                        "name": name,
-                        "table": str(table),
-                        "epsilon": epsilon,
-                        "r2": [None if np.isnan(s) else s for s in scores],
-                        "seconds": float(np.median(times)),
-                    }
-                )
-    if rival in COLUMNS:
-        low, high = held["bounds"]
-        for table in held["columns"] if not only else ():
-            values = held[f"{table}_values"]
-            truth = float(np.mean(values)), float(np.median(values))
-            for epsilon in EPSILONS:
-                ask = COLUMNS[rival](float(low), float(high), epsilon)
-                before = time.process_time()
-                said = np.array([ask(values) for _ in range(RELEASES.get(rival, 60))])
-                seconds = (time.process_time() - before) / len(said)
-                off = np.sqrt(np.mean((said - truth) ** 2, axis=0))
-                done.append(
-                    {
-                        "what": "column",
-                        "name": rival,
-                        "table": str(table),
-                        "epsilon": epsilon,
-                        "mean": float(off[0]),
-                        "median": None if np.isnan(off[1]) else float(off[1]),
-                        "releases": len(said),
-                        "seconds": seconds,
-                    }
-                )
-    for name, (kind, scale) in KINDS.items() if rival in RELEASED and (not only or "accounting" in only) else ():
-        counted = RELEASED[rival](kind, scale)
-        done += [{"what": "accounting", "name": who, "table": name, "count": count} for who, count in counted.items()]
-    print(json.dumps({"rival": rival, "version": version(rival), "numpy": version("numpy"), "results": done}))
+                    scores.append(None if said is None else float(1 - np.mean((truth - said) ** 2) / np.var(truth)))
+                found = {"epsilon": epsilon, "r2": scores, "seconds": float(np.median(times)), "rows": len(X[:rows])}
+                yield {"what": "regression", "name": name, "table": str(table), **found}
+
+
+def columns(rival: str, held: Any, rows: int, releases: int) -> Results:
+    """Root mean squared errors of means and medians."""
+    low, high = (float(end) for end in held["bounds"])
+    clock = CLOCKS.get(rival, time.process_time)
+    for table in held["columns"] if rival in COLUMNS else ():
+        values = held[f"{table}_values"][:rows]
+        truth = float(np.mean(values)), float(np.median(values))
+        for epsilon in EPSILONS:
+            ask = COLUMNS[rival](low, high, epsilon)
+            before = clock()
+            said = np.array([ask(values) for _ in range(releases)])
+            seconds = (clock() - before) / len(said)
+            mean, median = np.sqrt(np.mean((said - truth) ** 2, axis=0))
+            found = {"epsilon": epsilon, "mean": float(mean), "median": None if np.isnan(median) else float(median)}
+            counted = {"releases": releases, "seconds": seconds, "rows": len(values)}
+            yield {"what": "column", "name": rival, "table": str(table), **found, **counted}
+
+
+def accounting(rival: str) -> Results:
+    """How many releases fit."""
+    for table, (kind, scale) in KINDS.items() if rival in RELEASED else ():
+        for name, count in RELEASED[rival](kind, scale).items():
+            yield {"what": "accounting", "name": name, "table": table, "count": count}
+
+
+def draws(rival: str, asked: list[dict[str, Any]]) -> Results:
+    """Many releases of two tables that differ in one row, for an audit."""
+    for each in asked:
+        kept = {name: each[name] for name in ("release", "epsilon")}
+        yield {"what": "draws", **kept, "draws": [list(_drawn(rival, each, table)) for table in each["tables"]]}
+
+
+def _drawn(rival: str, each: dict[str, Any], table: Any) -> Iterator[float]:
+    if each["release"] == "line":  # its value at 1
+        (fit,), rows = REGRESSION[rival].values(), [np.array(part) for part in table]
+        return (float(fit(*rows, np.ones((1, 1)), each["epsilon"], seed)[0]) for seed in range(each["runs"]))
+    ask, place = COLUMNS[rival](0.0, 1.0, each["epsilon"]), ("mean", "median").index(each["release"])
+    return (float(ask(np.array(table))[place]) for _ in range(each["runs"]))
+
+
+def main(rival: str, file: str, results: str, asked: str) -> None:
+    """All that this rival can do."""
+    warnings.simplefilter("ignore")
+    held, given = np.load(file), json.loads(asked)
+    rows, releases = given["rows"], given["releases"]
+    with open(results, "w", encoding="utf-8") as out:
+        print(json.dumps({"version": version(rival), "numpy": version("numpy")}), file=out, flush=True)
+        measured = regressions(rival, held, rows), columns(rival, held, rows, releases), accounting(rival)
+        for found in chain(*measured, draws(rival, given["draws"])):
+            print(json.dumps(found), file=out, flush=True)
 
 
 if __name__ == "__main__":

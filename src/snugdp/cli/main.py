@@ -54,7 +54,7 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
         "Compare every claim with measurements, by mechanism and layer. The exit code is 1 if anything failed.",
     ),
     "paper": Verb("snugdp_studies.cli.paper:app", "The experiments of the paper. Studies, NOT PRIVATE."),
-    "bench": Verb("snugdp_studies.cli.bench:app", "Side-by-side runs against peers, in one run, on one thread."),
+    "bench": Verb("snugdp_studies.cli.bench:app", "Compare with other libraries, side by side, on one thread."),
     "demo": Verb(
         "snugdp.cli.commands.demo:demo",
         "From a made-up table to a published model, in seconds: plan, ledger, fit, score, a refusal, files.",
@@ -75,9 +75,9 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Propose, test, release: differential privacy.
+    """Publish statistics and models of private data, with differential privacy. New here? Try: snugdp demo
 
-    Example: snugdp plan linear people.toml --target income --epsilon 1 --delta 1e-7 --rows 10000
+    Example: snugdp plan linear people.csv --target income --epsilon 1 --delta 1e-7 --rows 10000
     """
     if version:
         from snugdp import __version__

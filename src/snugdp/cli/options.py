@@ -40,6 +40,14 @@ RawText = Annotated[
     bool,
     typer.Option("--raw-text", help="Write text as it is into CSV files, also where a spreadsheet would compute it."),
 ]
+PublicRows = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        help="Public rows with the same columns, such as last year's published table: the forecast is for rows like "
+        "these. Never rows of the private table.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 

@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.estimators.base import Forecaster
+from snugdp.estimators.forecast import sample_ratio
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import Plan, whole_rows
@@ -26,7 +27,7 @@ _USUAL_POWER = 0.7  # of a fit: between 1/2, where rows are few for a robust lin
 
 @dataclass(frozen=True)
 class Advice:
-    """What to ask for. The forecasts are those of the plan: rows that fill their bounds evenly, and noise alone.
+    """What to ask for. The forecasts are of noise alone: as in the plan, or for rows like those of a public sample.
 
     Parameters
     ----------
@@ -47,6 +48,9 @@ class Advice:
         What the error is an error of.
     target : str or None
         The name of the target, where the error is in its units.
+    by_sample : bool
+        Whether the forecasts are for rows like those of a public sample; otherwise for rows that fill their bounds
+        evenly.
     """
 
     epsilon: float | None
@@ -57,6 +61,7 @@ class Advice:
     plan: Plan
     error_of: ErrorOf
     target: str | None
+    by_sample: bool = False
 
     def __str__(self) -> str:
         from importlib import import_module
@@ -65,11 +70,13 @@ class Advice:
         return words
 
 
-def advise(model: Any, *, rows: int, error: Real | None = None, n_features: int | None = None) -> Advice:
+def advise(
+    model: Any, *, rows: int, error: Real | None = None, n_features: int | None = None, sample: Any = None
+) -> Advice:
     """From a wanted error to the epsilon that it takes; without one, the error that the model's epsilon leaves.
 
-    Guarantee: no data are read, and nothing is spent. It is a forecast, not a promise: privacy noise alone, for rows
-    that fill their bounds evenly.
+    Guarantee: no private data are read, and nothing is spent. It is a forecast, not a promise: privacy noise alone, for
+    rows that fill their bounds evenly, or for rows like those of a public sample.
 
     Parameters
     ----------
@@ -83,6 +90,10 @@ def advise(model: Any, *, rows: int, error: Real | None = None, n_features: int 
         in standard deviations of the target where they are found in private.
     n_features : int, optional
         The number of columns, for a model without a schema.
+    sample : table or tuple, optional
+        Public rows with their targets, such as those of a table that was published before: a table with the target of
+        the schema, or a pair (X, y) as for ``fit``. The fit is rehearsed on them, repeated to ``rows`` rows. Never the
+        private rows themselves, nor some of them: what is printed would depend on them, and be unpaid.
 
     Returns
     -------
@@ -111,19 +122,28 @@ def advise(model: Any, *, rows: int, error: Real | None = None, n_features: int 
         found: Forecaster = _with(model, epsilon)._forecaster(n_features)
         return found
 
-    def at(epsilon: float, number: int = count) -> FitForecast:
-        return look(epsilon).at(number, epsilon)
+    @cache
+    def ratio(epsilon: float) -> float:
+        if sample is None:
+            return 1.0
+        return sample_ratio(_with(model, epsilon), sample, look(epsilon).error_of, look(epsilon).at(count, epsilon))
+
+    def at(epsilon: float, number: int = count, seen: float = USUAL) -> FitForecast:
+        return look(epsilon).at(number, epsilon).scaled(ratio(seen))
 
     if wanted is None:
         chosen: float | None = float(model._promised().epsilon)
     else:
         place = _first_that_reaches(at, wanted)
+        while sample is not None and place < len(EPSILONS) and at(EPSILONS[place], seen=EPSILONS[place]).error > wanted:
+            place += 1  # rehearsed at that epsilon itself
         chosen = EPSILONS[place] if place < len(EPSILONS) else None
     told = EPSILONS[-1] if chosen is None else chosen
     needed = None if chosen is not None or wanted is None else _rows_needed(at, count, wanted)
     plan = _with(model, told).plan(rows=count) if n_features is None else _with(model, told).plan(n_features, count)
     seen = look(told)
-    return Advice(chosen, at(told).error, wanted, count, needed, plan, seen.error_of, seen.target)
+    expected = at(told, seen=told).error
+    return Advice(chosen, expected, wanted, count, needed, plan, seen.error_of, seen.target, sample is not None)
 
 
 def _with(model: Any, epsilon: float) -> Any:

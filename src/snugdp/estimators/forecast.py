@@ -1,6 +1,7 @@
 """What to expect of a fit before anything is spent: the error against epsilon, and what more rows would bring.
 
-All of it comes from public parameters; the rows are taken to fill their bounds evenly, as in the plans.
+All of it comes from public parameters; the rows are taken to fill their bounds evenly, as in the plans, or to be like
+those of a public sample.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sklearn.base import clone
 
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Forecaster
+from snugdp.estimators.public_sample import PublicSample
 from snugdp.propose.forecast import ErrorOf, FitForecast
 from snugdp.propose.plan import whole_rows
 
@@ -37,19 +39,27 @@ class Outlook:
         """For the rows that were asked for."""
         return tuple(line[0] for line in self.grid)
 
+    def scaled(self, ratio: float) -> Outlook:
+        """The same with all errors and all noise times a public number."""
+        grid = tuple(tuple(fit.scaled(ratio) for fit in line) for line in self.grid)
+        return replace(self, asked=self.asked.scaled(ratio), grid=grid)
+
 
 def forecast(
     model: Any,
     rows: int,
     *,
     n_features: int | None = None,
+    sample: Any = None,
     factors: Sequence[Fraction | int] = FACTORS,
     more: Sequence[int] = MORE,
 ) -> Outlook:
     """The error of a linear model, a sparse one or a PCA, at several epsilons and numbers of rows. Free of charge.
 
-    ``rows``: a public guess. ``n_features``: of an array; a schema knows. ``factors`` of the model's epsilon, and
-    ``more``, multiples of the rows; 1 is always among both. An epsilon that is too small for the method is left out.
+    ``rows``: a public guess. ``n_features``: of an array; a schema knows. ``sample``: public rows, a table or a pair
+    (X, y) as for a fit, on which the fit is rehearsed; the forecasts are then for rows like these. ``factors`` of the
+    model's epsilon, and ``more``, multiples of the rows; 1 is always among both. An epsilon that is too small for the
+    method is left out.
 
     >>> from snugdp import LinearRegression
     >>> outlook = forecast(LinearRegression(method="adassp", x_norm=1, y_bound=1), 1000, n_features=3)
@@ -79,4 +89,12 @@ def forecast(
         if factor == 1:
             outlook = Outlook(look.error_of, look.target, line[0], ())
     assert outlook is not None
-    return replace(outlook, grid=tuple(lines))
+    outlook = replace(outlook, grid=tuple(lines))
+    return outlook if sample is None else outlook.scaled(sample_ratio(model, sample, outlook.error_of, outlook.asked))
+
+
+def sample_ratio(model: Any, sample: Any, error_of: ErrorOf, expected: FitForecast) -> float:
+    """What a rehearsal on public rows has for an error, over the forecast for rows that fill their bounds evenly."""
+    if error_of not in (ErrorOf.PREDICTION, ErrorOf.STANDARDISED, ErrorOf.LINEAR):
+        raise TypeError("a sample is for linear, additive, logistic and Poisson models and GLMs: leave out sample=")
+    return PublicSample.of(sample).error(model, expected.rows, error_of) / expected.error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -45,6 +45,11 @@ class FitForecast:
     error: float
     noise: Mapping[str, float]
     epsilon: float | None = None
+
+    def scaled(self, ratio: float) -> FitForecast:
+        """The same with its error and all noise times a public number."""
+        noise = {name: value * ratio for name, value in self.noise.items()}
+        return replace(self, error=self.error * ratio, noise=noise)
 
 
 @dataclass(frozen=True)

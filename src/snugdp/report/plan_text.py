@@ -216,8 +216,8 @@ NOTES = {
     "bounds-are-sought": "no bounds are given: they are found in private, for a part of the budget, and released with "
     "the answer. Below about 1,000 rows public bounds are worth having",
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
-    "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); one that is "
-    "not found is left out, and without its target a fit is refused",
+    "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); a column "
+    "that is not found is left out, and if that is the target, the fit is refused",
     "classes-found": "the classes are labels that are found in private, and shown: about {rows} rows of a label are "
     "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
     "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
@@ -230,8 +230,8 @@ NOTES = {
     "columns",
     "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns, a level with "
     "about {own} rows of its own; with far fewer they are the whole line",
-    "robust-line": "a robust line: large residuals count less than in least squares. Where the target is skewed, "
-    "predictions lie nearer to its usual values than its conditional mean does; "
+    "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
+    "predictions are nearer to its typical values than to its mean; "
     'target="mean" estimates the mean, with more noise',
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
     "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
@@ -437,7 +437,12 @@ def advice_text(advice: Advice) -> str:
         ]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
-    said.append("A forecast from public numbers, for rows that fill their bounds evenly; sampling error comes on top.")
+    like = (
+        "from fits of a public sample, for rows like these"
+        if advice.by_sample
+        else "from public numbers, for rows that fill their bounds evenly"
+    )
+    said.append(f"A forecast {like}; sampling error comes on top.")
     return "\n".join([*said, "", str(advice.plan)])
 
 

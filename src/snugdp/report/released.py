@@ -303,7 +303,7 @@ def _coefficients(model: Any, expected: Mapping[str, float]) -> tuple[ReportTabl
         if getattr(model, "fit_intercept", True):
             lines.append(Line("intercept", number(float(start))))
         made.append(ReportTable(title, tuple(lines), within="noise, as forecast" if guess else INTERVAL))
-    made[-1] = replace(made[-1], note=_left_note(left, noise is not None, bool(guess), bool(tied)))
+    made[-1] = replace(made[-1], note=_left_note(left, noise is not None, bool(guess), bool(tied), _reading(model)))
     also = [*([_JOINT] if joint else []), *_chosen(model, names), *_best(model)]
     return (*made, *_more(len(rows)), *(ReportTable("", (), text) for text in also))
 
@@ -375,8 +375,19 @@ def _titles(model: Any, count: int) -> list[str]:
     return ["Coefficients of the logarithm of the expected count" if "Poisson" in kind else "Coefficients"] * count
 
 
-def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool) -> str:
-    said = []
+def _reading(model: Any) -> list[str]:
+    """What a coefficient says, where columns are in their own units."""
+    found = getattr(model, "bounds_", None)
+    if found is None or not getattr(model, "fit_intercept", True):
+        return []
+    kinds = {type(column).__name__ for column in found.schema.columns.values()}
+    said = ["A coefficient is what one unit more of its column adds; for a column of dates, one day more."]
+    levels = "A level is compared with the reference level of its column, which is not listed."
+    return [*said[: "Date" in kinds], *[levels][: "Category" in kinds]]
+
+
+def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool, reading: Sequence[str]) -> str:
+    said = list(reading)
     if with_noise:
         said.append(
             "The interval covers the coefficient of the same fit without noise in about 19 of 20 cases, by the typical "

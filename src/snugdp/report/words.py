@@ -169,7 +169,7 @@ class Protected:
 
     whom: str  # "person"
     short: str  # "one row more or less"
-    without: str  # "if that person's row had not been in the table"
+    without: str  # "if any one person's row had not been in the table"
     used: str  # "a person's row was used"
     tables: str  # of the formula
     who: tuple[str, ...]
@@ -191,7 +191,7 @@ _MANY = (
 _ADDED = Protected(
     "person",
     "one row more or less",
-    "if that person's row had not been in the table",
+    "if any one person's row had not been in the table",
     "a person's row was used",
     "all tables <i>D</i>, <i>D</i>′, one of which has one row more than the other",
     ("Every row: tables with and without it look alike. The number of rows is protected too.", _MANY),
@@ -199,7 +199,7 @@ _ADDED = Protected(
 _REPLACED = Protected(
     "person",
     "one row replaced by another",
-    "if that person's row had been replaced by any other",
+    "if any one person's row had been replaced by another",
     "it is a person's own row that was used, and not another",
     "all tables <i>D</i>, <i>D</i>′ which differ in one row",
     ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _MANY),
@@ -211,7 +211,7 @@ _TOGETHER = (
 _PERSON_ADDED = Protected(
     "person",
     "one person more or less, whatever the number of rows",
-    "if no row of that person had been in the table",
+    "if any one person, with all their rows, had not been in the table",
     "a person's rows were used",
     "all tables <i>D</i>, <i>D</i>′, one of which has the rows of one person more than the other",
     ("Every person: tables with and without all rows of that person look alike. The numbers of persons and of rows are "
@@ -220,7 +220,7 @@ _PERSON_ADDED = Protected(
 _PERSON_REPLACED = Protected(
     "person",
     "all rows of one person replaced by those of another",
-    "if all rows of that person had been replaced by those of any other",
+    "if all rows of any one person had been replaced by those of another",
     "it is a person's own rows that were used, and not those of another",
     "all tables <i>D</i>, <i>D</i>′ which differ in the rows of one person",
     ("Every person: tables that differ in the rows of one person look alike. The number of persons is public, the "
@@ -254,16 +254,16 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: P
     epsilon, delta = pair
     plus = f", plus a probability of at most {chance(delta)}" if delta else ""
     near = upwards(epsilon), upwards(delta)
-    sure, rarely = surest(lines, near)
+    sure, rarely = surest(lines, near)[0], 2 * delta
     above = f"more than {percent(sure)} certain"
     seldom = f"{above} only with a probability of at most {chance(rarely)}" if rarely else f"never {above}"
     return (
         f"Anything that can be seen in {what} is at most {factor(epsilon)} times as likely as it would be "
         f"{unit.without}{plus}. The same holds the other way round.",
-        f"Suppose the odds are even, 50 %, that {unit.used}. Whoever sees {what}, and knows everything else, guesses "
-        f"right in at most {best_guess(lines, pair)} of all cases.",
-        f"In a single case one may become more certain of it, but {seldom}.",
-        "This holds whatever else is known, now or later, and however much is computed.",
+        f"Suppose the odds are even, 50 %, that {unit.used}. Somebody who sees {what}, and knows everything else, "
+        f"guesses right in at most {best_guess(lines, pair)} of all cases.",
+        f"Some outcomes leave them more certain than others, but {seldom}.",
+        "This holds whatever else they know, now or later, and however much they compute.",
     )
 
 
@@ -290,7 +290,7 @@ def surest(lines: Sequence[tuple[float, float]], pair: tuple[float, float]) -> t
     epsilon, delta = pair
     if not delta:
         return 1 / (1 + math.exp(-min(epsilon, 700.0))), 0.0
-    goal = 2 * delta
+    goal = 2 * math.nextafter(delta, 0)  # no more than twice the exact one
     held = [*_sane(lines), (epsilon, delta)]
 
     def rarely(size: float) -> float:
@@ -300,7 +300,7 @@ def surest(lines: Sequence[tuple[float, float]], pair: tuple[float, float]) -> t
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if rarely(middle) <= goal else (middle, high)
-    return 1 / (1 + math.exp(-min(high, 700.0))), min(goal, 1.0)
+    return 1 / (1 + math.exp(-min(high, 700.0))), min(2 * delta, 1.0)
 
 
 def upwards(value: float | Fraction) -> float:
@@ -334,10 +334,10 @@ def not_covered(rehearsed: bool) -> tuple[str, ...]:
     if rehearsed:
         return ("Everything: the noise of a rehearsal can be repeated by whoever knows its seed.",)
     return (
-        "What is true of people in general. If a model shows that smokers fall ill, that holds for a smoker who is not "
-        "in the table too.",
-        "Other releases about the same people. They add up; a ledger knows those that it paid for, and no others.",
+        "What is true of people in general. If a model shows that smokers fall ill, it says so about smokers who are "
+        "not in the table, too.",
+        "Other releases about the same people. Their costs add up; a ledger knows only those charged to it.",
         "What was taken from the same rows without being charged: bounds or columns chosen by looking at them, "
         "transformers fitted to them, scores on private rows.",
-        "How long the computation took, and what else the machine it ran on reveals.",
+        "How long the computation took, and whatever else the machine it ran on may reveal.",
     )

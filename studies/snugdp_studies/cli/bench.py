@@ -32,7 +32,7 @@ Rows = Annotated[int, typer.Option(min=1000, help="Rows for --speed.")]
 Times = Annotated[int, typer.Option(min=1, help="Runs of each contender for --speed.")]
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Side-by-side runs against peers, in one run, on one thread."
+    no_args_is_help=True, add_completion=False, help="Compare with other libraries, side by side, on one thread."
 )
 
 
@@ -255,6 +255,42 @@ def whitening(
     console.print(table(heads, cells))
     what = "Error of the slopes over the spread of the truth" if data is None else "R squared on a fifth of the rows"
     say(console, f"{what}, {repeats} fits each. NOT PRIVATE: seeded noise.")
+
+
+def forecasts(
+    data: Annotated[
+        str, typer.Option(help='A folder of NAME.csv.gz or NAME.csv, or "synthetic" for made-up tables.')
+    ] = "synthetic",
+    datasets: Datasets = None,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of made-up tables.")] = 5000,
+    sample: Annotated[int, typer.Option(min=20, help="Rows of the public sample.")] = 300,
+) -> None:
+    """What plans and public samples expect privacy noise to add to predictions, and what it adds.
+
+    Example: snugdp bench forecasts --datasets literature --rows 1000
+    """
+    from snugdp_studies.bench.bounds import tables
+    from snugdp_studies.bench.forecasts import run
+
+    console = Console()
+    with in_plain_words():
+        known = tables.names(data)
+        chosen = _asked(datasets) or known
+        if unknown := [name for name in chosen if name not in known]:
+            raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
+        found = list(run(data, chosen, rows=rows, sample=sample))
+    cells = [
+        (each.name, f"{each.rows:,}", str(each.width), each.bounds, f"{each.epsilon:g}", f"{each.seen:.4f}",
+         *(f"{error:.4f} ({error / each.seen:.2f})" for error in (each.by_bounds, each.by_sample)))
+        for each in found
+    ]  # fmt: skip
+    heads = ("table", "rows", "columns", "bounds", "epsilon", "seen", "by bounds", "by sample")
+    console.print(table(heads, cells))
+    by_bounds, by_sample = (
+        sum(each.comes_true(getattr(each, how)) for each in found) / len(found) for how in ("by_bounds", "by_sample")
+    )
+    said = f"by bounds alone {by_bounds:.0%}, by a public sample of {sample} rows {by_sample:.0%}"
+    say(console, f"Within a factor of 2: {said} of {len(found)} forecasts. NOT PRIVATE: seeded noise.")
 
 
 def means(
@@ -669,6 +705,7 @@ for command in (
     classification,
     gram,
     imports,
+    forecasts,
     inference,
     ledger,
     means,

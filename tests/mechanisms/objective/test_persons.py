@@ -4,12 +4,15 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from snugdp import Boolean, Budget, Number, Schema, Simulation, Unit
 from snugdp.accounting.objective.multiclass import SoftmaxRun
+from snugdp.mechanisms.inference.line import WhitenedLine
+from snugdp.mechanisms.inference.mean import WhitenedMean
 from snugdp.mechanisms.linear.base import Design, Method, of_design, one_of_each
 from snugdp.mechanisms.objective.adaptive import Adaptive, AdaptiveGLM
 from snugdp.mechanisms.objective.glm import GLMObjective
@@ -249,6 +252,22 @@ def test_what_no_theorem_covers_is_refused() -> None:
             ObjectivePerturbation(design, budget, **how)
     with pytest.raises(ValueError, match="weigh 1 at least"):
         Design(design.row_map, 0)
+
+
+def test_several_rows_of_a_person_without_weights_are_refused() -> None:
+    """Noise and ridge are those of a single row, and the plan would speak of persons."""
+    design, budget = Design(row_map(schema("line", True)), max_rows=3), Budget(1, Fraction(1, 10**6))
+    made: tuple[Any, ...] = (Adaptive, ObjectivePerturbation, WhitenedLine, WhitenedMean)
+    for make in made:
+        with pytest.raises(ValueError, match="max_rows=3: nothing is proved"):
+            make(design, budget)
+    losses: tuple[Any, ...] = ((Logistic(),), (Softmax(3),))
+    for given in losses:
+        with pytest.raises(ValueError, match="max_rows=3: nothing is proved"):
+            AdaptiveGLM(design, budget, losses=given)
+    for whitened in made[2:]:  # knows no weights either
+        with pytest.raises(ValueError, match="max_rows=2: nothing is proved"):
+            whitened(Design(design.row_map, 2), budget)
 
 
 @pytest.mark.slow

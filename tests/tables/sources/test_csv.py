@@ -267,6 +267,33 @@ def test_separators_of_other_kinds(tmp_path: Path) -> None:
     assert rows(path, separator="\x01") == [("1", "\x02\n\r\x01", "\x033")]
 
 
+@pytest.mark.parametrize("multiline", [True, False])
+@pytest.mark.parametrize(("names", "separator"), [("a,b;c", ","), ('"a,b";c', ";"), ("a\tb", "\t"), ("a b", ",")])
+def test_the_names_show_the_separator(names: str, separator: str, multiline: bool, tmp_path: Path) -> None:
+    path = written(tmp_path, f"{names}\n1,2;3\t4,5\nx;y\tz\n")
+    known, given = ({"path": path, "multiline": multiline, "separator": one} for one in (None, separator))
+    tables = [open_source(Csv(**options)) for options in (known, given)]  # type: ignore[arg-type]
+    assert list(tables[0].types) == list(tables[1].types)
+    cells = [
+        [row for part in table.partitions() for batch in part.batches(list(table.types)) for row in batch.frame.rows()]
+        for table in tables
+    ]
+    assert cells[0] == cells[1]
+
+
+def test_rows_never_show_the_separator(tmp_path: Path) -> None:
+    path = written(tmp_path, "1;2;3\n4;5;6\n")
+    assert rows(path) == [("1;2;3", None, None), ("4;5;6", None, None)]
+
+
+def test_a_column_of_row_numbers_and_empty_ones_at_the_end_need_no_name(tmp_path: Path) -> None:
+    table = open_source(Csv(written(tmp_path, ",age,city,,\n0,31,Oslo,,\n")))
+    assert list(table.types) == ["Unnamed: 0", "age", "city", "Unnamed: 3", "Unnamed: 4"]
+    for wrong in ("age,,city\n31,,Oslo\n", ",,\n1,2,3\n", "31,,Oslo\n"):
+        with pytest.raises(TableError, match="where names should be"):
+            open_source(Csv(written(tmp_path, wrong)))
+
+
 def test_quotes_around_a_number_change_nothing(tmp_path: Path) -> None:
     content = "".join(f'{cell},"{cell}"\n' for cell in ("1", " 2 ", "-0", "1e400", "TRUE", "?", "１", "1_000", "0x10"))
     (part,) = open_source(Csv(written(tmp_path, content), names=["a", "b"])).partitions()

@@ -34,10 +34,10 @@ def test_decimals_that_are_too_wide_are_named(ending: str, tmp_path: Path) -> No
 
 
 def test_another_separator_is_named(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("age;income\n31;45\n")
-    with pytest.raises(TableError, match=r'Csv\(path, separator=";"\)'):
+    (tmp_path / "rows.csv").write_text("age|income\n31|45\n")
+    with pytest.raises(TableError, match=r'Csv\(path, separator="\|"\)'):
         median(tmp_path / "rows.csv", column="age", bounds=(0, 100), epsilon=1)
-    assert set(FileSource.of_text(Csv(tmp_path / "rows.csv", separator=";")).types) == {"age", "income"}
+    assert set(FileSource.of_text(Csv(tmp_path / "rows.csv", separator="|")).types) == {"age", "income"}
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

@@ -26,7 +26,7 @@ def expression(name: str, kind: str, *below: Any, **members: Any) -> Any:
     return made
 
 
-def node(name: str, *expressions: Any, schema: str = "struct<a:string>") -> Any:
+def node(name: str, *expressions: Any, schema: str = "struct<a:string>", **members: Any) -> Any:
     made = like(
         name,
         isStreaming=False,
@@ -34,15 +34,15 @@ def node(name: str, *expressions: Any, schema: str = "struct<a:string>") -> Any:
         children=some(),
         subqueries=some(),
         expressions=some(expressions),
-        aggregateExpressions=some(),
         schema=like("Type", catalogString=schema),
+        **{"aggregateExpressions": some(), "groupingExpressions": some(), **members},
     )
     made.containsPattern = lambda pattern: False
     return made
 
 
 def cause(plan: Any) -> str | None:
-    patterns = like("Patterns", CURRENT_LIKE="", CAST="Cast", PYTHON_UDF="PythonUDF")
+    patterns = like("Patterns", CURRENT_LIKE="", CAST="Cast", PYTHON_UDF="PythonUDF", RUNTIME_REPLACEABLE="Replaced")
     catalyst = SimpleNamespace(trees=SimpleNamespace(TreePattern=patterns))
     spark = SimpleNamespace(sql=SimpleNamespace(catalyst=catalyst))
     return _cause(SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark)))), plan)
@@ -66,6 +66,41 @@ def test_text_that_is_the_clock() -> None:
         assert cause(plan) is None
 
 
+def test_time_of_today_and_functions_that_become_casts() -> None:
+    for plan in (cast(text("12:30")), cast(text(" T7:05:00"))):
+        assert "the date or the time" in (cause(plan) or "")
+    for kind, value, refused in (("timestamp", "now", True), ("date", "2024-01-31", False), ("int", "now", False)):
+        plan = node("Project", expression("Replaced", kind, text(value), text("yyyy")))  # to_timestamp, to_date
+        assert (cause(plan) is not None) == refused
+
+
+def aggregate(function: str, kind: str) -> Any:
+    inside = expression(function, kind, expression("AttributeReference", kind))
+    found = expression("AggregateExpression", kind, aggregateFunction=inside)
+    return node("Aggregate", aggregateExpressions=some([expression("Alias", kind, found)]))
+
+
+def test_aggregates_in_any_order() -> None:
+    """Spark adds up whole numbers for a mean as floats: 2**60 + 1 - 2**60 depends on the order."""
+    for function, kind in (
+        ("Average", "bigint"),
+        ("Average", "int"),
+        ("Average", "double"),
+        ("Sum", "float"),
+        ("First", "int"),
+        ("Min", "string collate UTF8_LCASE"),
+    ):
+        assert "they come (an aggregate" in (cause(aggregate(function, kind)) or "")
+    for function, kind in (("Average", "smallint"), ("Average", "decimal(9,2)"), ("Sum", "bigint"), ("Min", "string")):
+        assert cause(aggregate(function, kind)) is None
+
+
+def test_lazy_checkpoints() -> None:
+    for asked, done in ((True, False), (True, True), (False, False)):
+        rdd = like("RDD", checkpointData=like("Option", isDefined=asked), isCheckpointed=done)
+        assert (cause(node("LogicalRDD", rdd=rdd)) is not None) == (asked and not done)
+
+
 def test_functions_of_batches() -> None:
     for kind in (200, 204, 250):
         plan = node("Project", expression("PythonUDF", "double", evalType=kind))
@@ -76,6 +111,8 @@ def test_functions_of_batches() -> None:
 
 
 def test_collations() -> None:
-    for name in ("Aggregate", "Distinct"):
+    for name in ("Aggregate", "Distinct", "Intersect", "Except"):
         assert "a collation" in (cause(node(name, schema="struct<a:string collate UTF8_LCASE>")) or "")
         assert cause(node(name, schema="struct<collateral:string>")) is None
+    key = expression("Collate", "string collate UTF8_LCASE")
+    assert "a collation" in (cause(node("Aggregate", groupingExpressions=some([key]), schema="struct<n:int>")) or "")

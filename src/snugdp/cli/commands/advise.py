@@ -9,7 +9,8 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import AsJson, PersonOptions, Target, spelt_out
+from snugdp.cli.options import AsJson, PersonOptions, PublicRows, Target, spelt_out
+from snugdp.cli.samples import sample_rows
 from snugdp.cli.terminal import say
 
 
@@ -35,6 +36,7 @@ def advise(
     epsilon: Annotated[float | None, typer.Option(help="Or an epsilon, to see which error it leaves.")] = None,
     delta: Annotated[float, typer.Option(help="The failure probability of the fit.")] = 1e-6,
     target: Target = None,
+    sample: PublicRows = None,
     persons: PersonOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -56,10 +58,13 @@ def advise(
         options = models.ModelOptions(
             epsilon=start, delta=delta, target=target, person=persons.person, max_rows=persons.max_rows
         )
+        if sample is not None and schema is None:
+            raise ValueError("--sample needs the table or the schema too, which says what its columns are")
         asked = _asked(model, schema, options)
         from snugdp.estimators.advice import advise as found
 
-        told = found(asked, rows=rows, error=error, n_features=columns)
+        public = None if schema is None else sample_rows(sample, schema, asked.schema)
+        told = found(asked, rows=rows, error=error, n_features=columns, sample=public)
         say(json.dumps(_as_json(told)) if as_json else str(told))
 
 

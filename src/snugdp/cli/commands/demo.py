@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from snugdp.estimators.linear import LinearRegression
 
 _EPSILON, _DELTA, _ROWS, _PERSON = 1, 1e-7, 12_000, "customer_id"
+_AMOUNTS = (0, 120)  # what an order of this shop can cost: public
 _FILES = ("orders.csv", "orders.ledger", "model.json", "report.html")
 _SHOWN = ("customer_id", "city", "items", "express", "voucher", "comment", "amount")
 
@@ -52,11 +54,9 @@ def show(console: Console, folder: Path) -> None:
         table = demo_table.orders()
     file = folder / "orders.csv"
     table.write_csv(file)
-    _step(
-        console, 1, "A raw table", "Orders of a shop, made up by a formula: identifiers, remarks, gaps. Private: all."
-    )
+    _step(console, 1, "A raw table", "Made-up orders of a shop, with identifiers and gaps. All of it is private.")
     console.print(_head(table))
-    _say(console, "A customer may have many orders, so it is customers that are protected, with all their orders.")
+    _say(console, "A customer may have many orders, so what is protected is a customer with all their orders.")
 
     _step(console, 2, "The plan", "What a fit would cost, and what to expect. No row is read, nothing is spent.")
     with console.status("planning"):
@@ -66,7 +66,9 @@ def show(console: Console, folder: Path) -> None:
 
     _step(console, 3, "The ledger", "One budget for everything that will ever be released about these customers.")
     with Ledger.open(folder / "orders.ledger", dataset="orders", budget=Budget(2, 1e-6), unit="person") as ledger:
-        _say(console, "epsilon 2, delta 1e-06: charged before any noise is drawn; nothing is released once it is empty")
+        _say(
+            console, "epsilon 2, delta 1e-06: charged before any noise is drawn; once it is spent, nothing is released"
+        )
 
         _step(
             console, 4, "The fit", "Bounds, scales and cities are found in private, then a line is fitted: one release."
@@ -76,7 +78,7 @@ def show(console: Console, folder: Path) -> None:
             model.left_out_ = left_out
         console.print(_coefficients(model, demo_table.TRUTH))
 
-        _step(console, 5, "The score", "How good is it? That is private too, so it is asked for, and paid for.")
+        _step(console, 5, "The score", "How good is the model? The answer depends on private rows, so it is charged.")
         with console.status("scoring"):
             console.print(_score(model, file, ledger))
 
@@ -89,10 +91,10 @@ def show(console: Console, folder: Path) -> None:
             "The test noticed. A refusal costs the same and gives no reason, because the reason would be private.",
         )
 
-        _step(console, 7, "The ledger again", "Public. It lists what was asked, and nothing about the answers.")
+        _step(console, 7, "The ledger again", "It is public: it lists what was asked, but nothing about the answers.")
         console.print(_entries(ledger))
         _say(console, f"left: {ledger.remaining}")
-    _step(console, 8, "Files", "Written by this run; these commands write yours.")
+    _step(console, 8, "Files", "Written by this run. These commands do the same for your own table:")
     for name, command in _keep(model, folder).items():
         _say(console, f"{folder / name}\n    {command}")
 
@@ -115,20 +117,19 @@ def _head(orders: Any) -> Any:
 
 def _in_short(plan: Any) -> str:
     """What everybody wants to know of a plan; ``snugdp plan`` prints all of it."""
-    from snugdp.report.plan_text import forecast_lines
-
-    expected, *_ = forecast_lines(plan.forecast)
+    (expected,) = plan.forecast.fits
     words = {"row": "one row", "person": "one customer, whatever the number of orders"}
     lines = {
         "cost": f"epsilon {_EPSILON}, delta {_DELTA:g}, whether it ends in a model or in a refusal",
         "protects": words[plan.unit.value],
-        "expect": expected,
+        "expect": f"with {_ROWS:,} orders, privacy noise adds about {expected.error:.1g} standard deviations of the "
+        "amount to the error of predictions",
     }
     return "\n".join(f"  {name:<8}  {text}" for name, text in lines.items())
 
 
 def _coefficients(model: LinearRegression, truth: Any) -> Any:
-    table = _table("more amount for", "released", "in the formula", right=2)
+    table = _table("coefficient", "released", "in the formula", right=2)
     released = dict(zip(model.coef_names_, model.coef_, strict=True))
     for name, value in truth.items():
         table.add_row(name, f"{released[name]:.2f}" if name in released else "not found", f"{value:.2f}")
@@ -138,14 +139,15 @@ def _coefficients(model: LinearRegression, truth: Any) -> Any:
 def _score(model: LinearRegression, file: Path, ledger: Any) -> Any:
     from snugdp.scores.score import Score
 
-    question = Score(model=model, epsilon=0.4, max_error=40, person=_PERSON)
+    question = Score(model=model, epsilon=0.4, bounds=_AMOUNTS, max_error=40, person=_PERSON)
     found = question.release(file, ledger=ledger).value
     table = _table("score", "value", "19 of 20 cases", right=2)
     if found is not None:
         names = {"r2": "R²", "mse": "mean squared error"}
         for name, words in names.items():
             one = found[name]
-            table.add_row(words, f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}")
+            known = f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}"
+            table.add_row(words, *(("unknown", "hidden by the noise") if isnan(one.value) else known))
     return table
 
 
@@ -153,7 +155,7 @@ def _ask(file: Path, orders: Any, ledger: Any) -> Any:
     from snugdp.queries.order_statistics.quantiles import Median
     from snugdp.queries.statistics.moments import Mean
 
-    mean = Mean(column="amount", bounds=(0, 200), clip=None, epsilon=0.2, person=_PERSON)
+    mean = Mean(column="amount", bounds=_AMOUNTS, clip=None, epsilon=0.2, person=_PERSON)
     median = Median(bounds=(0, 100), beta=1, epsilon=0.2, delta=_DELTA, person=_PERSON)
     answers = {
         "what is an order worth on average?": mean.release(file, ledger=ledger).value,

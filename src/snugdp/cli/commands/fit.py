@@ -77,8 +77,8 @@ def _not_found(model: Any) -> str:
 
     hidden = not_found(model.bounds_, model.feature_names_in_) if hasattr(model, "bounds_") else ()
     return "".join(
-        f'Column "{name}" was not found and is left out: the noise hides it. A larger epsilon, or its bounds '
-        "or values in a schema, would bring it in.\n"
+        f'Column "{name}" was not found and is left out: the noise hides a column that is mostly empty, or text in '
+        "which no value is frequent. A larger epsilon, or its bounds or values in a schema, may bring it in.\n"
         for name in hidden
     )
 

@@ -82,6 +82,7 @@ class Whitening:
     basis: Matrix | None = None
 
     def __post_init__(self) -> None:
+        self.design.require_single_rows("whitened rows")
         if self.basis is not None and (len(self.basis) != self.design.entries or not self.basis[0]):
             raise ValueError("the basis must have a row for each entry, and at least one column")
 

@@ -87,10 +87,10 @@ class Design:
 
     def require_single_rows(self, method: str) -> None:
         """Refuse several rows of a person where nothing is proved of them."""
-        if self.max_rows > 1:
+        if self.protects is not Unit.ROW:
             raise ValueError(
-                f"max_rows={self.max_rows}: nothing is proved of {method} where a person has several rows. Use "
-                "max_rows=1, which always works"
+                f"max_rows={self.max_rows * self.together}: nothing is proved of {method} where a person has several "
+                "rows. Use max_rows=1, which always works"
             )
 
     @property

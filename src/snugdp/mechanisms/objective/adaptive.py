@@ -342,7 +342,7 @@ def check_adaptive(design: Design, budget: Budget, losses: Losses) -> None:
 def stretched_design(design: Design) -> Design:
     """The design of rows whose features reach from 0 to twice the constant, whatever their units were."""
     rows = design.row_map
-    return Design(RowMap(rows.entries, _ROW_NORM, rows.target_bound, None, rows.constant), design.weight)
+    return replace(design, row_map=RowMap(rows.entries, _ROW_NORM, rows.target_bound, None, rows.constant))
 
 
 @dataclass(frozen=True)

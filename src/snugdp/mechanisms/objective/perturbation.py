@@ -69,6 +69,8 @@ class ObjectiveRun(ABC):
     def __post_init__(self) -> None:
         if self.m <= 0 or self.ridge <= 0:
             raise ValueError("m and ridge must be greater than 0")
+        if self.design.weight is None:
+            self.design.require_single_rows("objective perturbation without weights")
         check_objective(self.design, self.loss, self.ridge)
 
     @property

@@ -4,6 +4,7 @@ Numbers, booleans, dates and text are what their types say. Columns without a de
 are ``Undeclared``: what they hold is found in private (``settled``). Left out, with a sentence that says why:
 
 - identifiers, by name: the last word is one of ``IDENTIFIERS``, or the whole name is one of ``ROW_NAMES``;
+- columns without a name, which readers of tables call ``Unnamed: 0`` and so on;
 - free text, by type and name: text, or of no declared type, and the last word is one of ``FREE_TEXT``;
 - types that cannot be read as numbers, categories or dates.
 
@@ -24,7 +25,7 @@ IDENTIFIERS = frozenset(
     ("id", "ids", "identifier", "uuid", "guid", "key", "hash", "token", "rowid", "ssn", "iban", "passport", "phone",
      "telephone", "mobile", "fax")
 )  # fmt: skip
-ROW_NAMES = frozenset(("index", "unnamed 0", "rownames", "row names", "row number"))
+ROW_NAMES = frozenset(("index", "rownames", "row names", "row number"))
 FREE_TEXT = frozenset(
     ("address", "body", "comment", "comments", "description", "email", "firstname", "fullname", "lastname", "link",
      "mail", "message", "name", "note", "notes", "remark", "remarks", "street", "summary", "surname", "text", "url",
@@ -125,6 +126,8 @@ def why_not(name: str, dtype: DType) -> str | None:
         return _unreadable(dtype)
     words = [word.lower() for word in _WORDS.findall(name)] or [""]
     named = words[-1] in IDENTIFIERS or " ".join(words) in ROW_NAMES
+    if words[0] == "unnamed" and words[1:2] and words[1].isdecimal():
+        return "it has no name: declare it in a schema to use it"
     if named and dtype not in (nw.Boolean, nw.Date, nw.Datetime):
         return "its name suggests an identifier: declare it in a schema to use it"
     if words[-1] in FREE_TEXT and dtype in (nw.String, *_UNTYPED):

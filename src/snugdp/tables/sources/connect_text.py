@@ -62,15 +62,15 @@ _TOKEN = re.compile(
     r"\s+|(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)*`)|(?P<word>[^\W\d]\w*)|(?P<number>\d\w*)"
     r"|(?P<sign>\|\||[-+*/%&|^~!=<>.,:()\[\]])"
 )
-_CLOCK = re.compile(r"[\s\x00-\x20]*(now|today|tomorrow|yesterday|epoch)(?![a-z])", re.IGNORECASE)
+_CLOCK = re.compile(r"[\s\x00-\x20]*((now|today|tomorrow|yesterday|epoch)(?![a-z])|t?\d{1,2}:)", re.IGNORECASE)
 _COLLATION = re.compile(r"(?<![a-z])collat(e|ions?)(?![a-z])", re.IGNORECASE)
 
 
 def is_clock(text: str) -> bool:
-    """Whether Spark may read a time of the clock from a text.
+    """Whether Spark may read a time of the clock from a text; a time without a date is one of today.
 
-    >>> is_clock(" Today CET"), is_clock("nowhere")
-    (True, False)
+    >>> is_clock(" Today CET"), is_clock("12:30"), is_clock("nowhere")
+    (True, True, False)
     """
     return _CLOCK.match(text) is not None
 

@@ -43,6 +43,7 @@ _MARK = "\ufeff".encode()
 _QUOTE, _LF, _CR = b'"\n\r'
 _RECORDS = 1 << 14  # rows at a time where quotes are irregular
 _GZIP = b"\x1f\x8b"
+_SEPARATORS = (",", ";", "\t")
 _STAND_INS = bytes(letter for letter in range(1, 32) if letter not in b"\t\n\r")
 Bytes: TypeAlias = NDArray[np.uint8]
 Window: TypeAlias = tuple[bytes, bytes, bytes]  # the byte before, some bytes, the two bytes after
@@ -52,6 +53,9 @@ Window: TypeAlias = tuple[bytes, bytes, bytes]  # the byte before, some bytes, t
 class Csv:
     """CSV files that need to be explained: ``names`` if the first record holds none, and the separator.
 
+    Without a separator it is the comma; or, where the first record names the columns and has no comma outside of
+    quotes, a semicolon or a tab that it has.
+
     With ``names`` every record is a row; cells beyond the last name are passed over, and cells that a record lacks are
     missing.
 
@@ -60,19 +64,20 @@ class Csv:
     the record that breaks it. With ``multiline=False`` every line is a record, any file can be read, and nothing that
     is written into one line can touch another: for files whose writers nobody trusts to quote.
 
-    >>> Csv("bikes.csv.gz", names=["hour", "rented"]).separator
-    ','
+    >>> Csv("bikes.csv.gz", names=["hour", "rented"], separator=";").names
+    ['hour', 'rented']
     """
 
     path: str | Path | Sequence[str | Path]
     names: Sequence[str] | None = None
-    separator: str = ","
+    separator: str | None = None
     multiline: bool = True
 
     def __post_init__(self) -> None:
         if self.names is not None and (isinstance(self.names, str) or not self.names):
             raise ValueError("names must be a list with the name of every column")
-        if len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n':
+        given = "," if self.separator is None else self.separator
+        if len(given) != 1 or not given.isascii() or given in '"\r\n':
             raise ValueError("separator must be one ASCII character, such as ',' or ';' or a tab")
 
 
@@ -106,17 +111,24 @@ class TextFormat:
             records = blocks(_plain(raw, path), self._rule(path))
             if self.options.names is None:
                 records = _without_first(records, len(self._first_record(path)))
-            for texts in _tables(records, self.options, len(names), indices):
+            for texts in _tables(records, self.options.multiline, self._separator(path), len(names), indices):
                 frame = texts.rename(called).select(columns)
                 yield Batch(nw.from_native(frame, eager_only=True), raw.tell() - before)
                 before = raw.tell()
 
     def _rule(self, path: Path) -> Rule:
-        return (
-            Quoted(self.options.separator, _ill_formed(path, self.options.separator))
-            if self.options.multiline
-            else Lines()
-        )
+        if not self.options.multiline:
+            return Lines()
+        separator = self._separator(path)
+        return Quoted(separator, _ill_formed(path, separator))
+
+    def _separator(self, path: Path) -> str:
+        """As it was given, or as the names of the columns show it. A record of names is public, a row is not."""
+        if self.options.separator is not None or self.options.names is not None:
+            return self.options.separator or ","
+        with path.open("rb") as raw:
+            unquoted = re.sub(rb'"[^"]*"', b"", _plain(raw, path).readline(_MAX_RECORD_BYTES))
+        return next((each for each in _SEPARATORS if each.encode() in unquoted), ",")
 
     def _names(self, path: Path) -> list[str]:
         """The names of the columns. If they are given, the first record is a row: it is not looked at."""
@@ -140,10 +152,24 @@ class TextFormat:
         if re.search(rb"\r(?!\n)", record):
             raise TableError(f"the first line of {path} has a carriage return inside: end lines with LF or CRLF")
         text = _text(record if self.options.multiline else _normal(record)).removesuffix("\n").removesuffix("\r")
-        names = _row(text, _cell(self.options.separator), None)
+        names = with_unnamed(_row(text, _cell(self._separator(path)), None))
         if any(not name.strip() or _is_number(name) for name in names):
-            raise TableError(f"the first line of {path} holds numbers or nothing where names should be: {advice}")
+            raise TableError(
+                f"the first line of {path} holds numbers or nothing where names should be: name every column there; if "
+                f"it is a row, write a line of names before it or, in Python, {advice}"
+            )
         return names
+
+
+def with_unnamed(names: Sequence[str]) -> list[str]:
+    """Names for what writers of tables leave unnamed: a first column that counts rows, and empty ones at the end.
+
+    >>> with_unnamed(["", "age", "", "city", "", ""])
+    ['Unnamed: 0', 'age', '', 'city', 'Unnamed: 4', 'Unnamed: 5']
+    """
+    named = [place for place, name in enumerate(names) if name.strip()]
+    outside = {0, *range(named[-1], len(names))} if named else set[int]()
+    return [f"Unnamed: {place}" if place in outside and not name.strip() else name for place, name in enumerate(names)]
 
 
 def _ill_formed(path: Path, separator: str) -> str:
@@ -155,11 +181,13 @@ def _ill_formed(path: Path, separator: str) -> str:
     )
 
 
-def _tables(records: Iterator[bytes], options: Csv, width: int, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
+def _tables(
+    records: Iterator[bytes], multiline: bool, separator: str, width: int, indices: Sequence[int]
+) -> Iterator[pl.DataFrame]:
     """The cells of the wanted columns as text; columns are called by their indices."""
-    split = _quoted_tables if options.multiline else _line_tables
+    split = _quoted_tables if multiline else _line_tables
     for block in records:
-        for frame in split(block, options.separator, width, indices):
+        for frame in split(block, separator, width, indices):
             yield frame.with_columns(pl.all().replace("", None))
 
 

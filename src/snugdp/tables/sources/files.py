@@ -206,8 +206,8 @@ class FileSource(Source):
         if self._is_text:  # without a line of names, these would be somebody's row
             return (
                 ". The first line of a CSV file must name the columns; otherwise use Csv(path, names=[...]). Cells are "
-                'taken to be separated by commas, in UTF-8: otherwise use Csv(path, separator=";"), or write the file '
-                "again in UTF-8"
+                "taken to be separated by commas, semicolons or tabs, whichever of them the first line has, and to be "
+                'in UTF-8: otherwise use Csv(path, separator="|"), or write the file again in UTF-8'
             )
         return super()._offer()
 

@@ -32,8 +32,12 @@ _IN_ANY_ORDER = {
     "BitXorAgg",
     "PivotFirst",
 }
-_SUMS = {"Sum", "Average"}  # of whole numbers and decimals in any order; not of floats
-_WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
+_EXACT = {  # of which types: not of floats, and Spark adds up whole numbers for a mean as floats, to 2**53 exactly
+    "Sum": ("tinyint", "smallint", "int", "bigint", "decimal"),
+    "Average": ("tinyint", "smallint", "decimal"),
+}
+_UNITING = ("Aggregate", "Distinct", "Deduplicate", "Intersect", "Except")  # of equal rows one is left
+_RANDOM = "AesEncrypt"  # with a random start, of which Spark's analysis knows nothing
 _BATCHES = ("MapIn", "PythonMapIn", "MapPartitions", "FlatMap", "CoGroup")  # of mapInArrow, applyInPandas, ...
 ROW_BY_ROW = frozenset({100, 101})  # functions in Python; others see batches, and how rows come in them may change
 WAY_OUT = (
@@ -125,24 +129,36 @@ def _cause(session: Any, plan: Any) -> str | None:
             return "the order in which they come (dropDuplicates by some of the columns)"
         if kind.startswith(_BATCHES):
             return "the order in which they come (mapInArrow, mapInPandas or a function of groups)"
-        if (kind in {"Aggregate", "Distinct"} or kind.startswith("Deduplicate")) and _is_collated(node):
+        if kind == "LogicalRDD" and node.rdd().checkpointData().isDefined() and not node.rdd().isCheckpointed():
+            return "when they are read first, since its checkpoint is a lazy one"
+        if kind.startswith(_UNITING) and _unites_collated(node, kind):
             return "the order in which they come (which of several texts that a collation takes for equal)"
         if kind == "Aggregate" and any(_depends_on_order(each) for each in _items(node.aggregateExpressions())):
-            return "the order in which they come (an aggregate such as first, or a sum of floats)"
+            return "the order in which they come (an aggregate such as first, a sum of floats or a mean of integers)"
         if (found := _within(node, patterns)) is not None:
             return found
     return None
 
 
-def _is_collated(node: Any) -> bool:
-    return " collate " in str(node.schema().catalogString()).lower()
+def _unites_collated(node: Any, kind: str) -> bool:
+    """Whether rows become one that a collation takes for equal: those of the result, or those of a group."""
+    keys = _items(node.groupingExpressions()) if kind == "Aggregate" else iter(())
+    return _is_collated(str(node.schema().catalogString())) or any(_is_collated(_kind(key)) for key in keys)
+
+
+def _is_collated(kind: str) -> bool:
+    return " collate " in kind.lower()
 
 
 def _within(node: Any, patterns: Any) -> str | None:
     """Why the expressions of one node may give other rows: texts that are the clock, functions of batches."""
     expressions = list(_items(node.expressions()))
-    if any(_is_clock(each) for top in expressions for each in _those(top, patterns.CAST())):
-        return "the date or the time (a text such as 'now', 'today', or one that is put together, as a date)"
+    replaced = [each for top in expressions for each in _those(top, patterns.RUNTIME_REPLACEABLE())]
+    if any(_class(each) == _RANDOM for each in replaced):
+        return "a function that is not deterministic (aes_encrypt)"
+    casts = (each for top in expressions for each in _those(top, patterns.CAST()))
+    if any(map(_is_clock, (*replaced, *casts))):
+        return "the date or the time (a text such as 'now', '12:30', or one that is put together, as a date)"
     if any(_sees_batches(each) for top in expressions for each in _those(top, patterns.PYTHON_UDF())):
         return "the order in which they come (a vectorised function of yours)"
     return None
@@ -158,12 +174,10 @@ def _those(expression: Any, pattern: Any) -> Iterator[Any]:
 
 def _is_clock(expression: Any) -> bool:
     """Whether it makes a time of a constant text that may be the clock; which text, only a literal shows."""
-    if not _class(expression).endswith("Cast") or not _kind(expression).startswith(("date", "timestamp")):
+    if not _kind(expression).startswith(("date", "timestamp")):
         return False
-    child = expression.child()
-    if not (_kind(child).startswith("string") and child.foldable()):
-        return False
-    return _class(child) != "Literal" or is_clock(str(child.value()))
+    constants = (each for each in _items(expression.children()) if _kind(each).startswith("string") and each.foldable())
+    return any(_class(each) != "Literal" or is_clock(str(each.value())) for each in constants)
 
 
 def _kind(expression: Any) -> str:
@@ -179,8 +193,9 @@ def _depends_on_order(expression: Any) -> bool:
     if _class(expression) == "AggregateExpression":
         function = expression.aggregateFunction()
         kind = _class(function)
-        exact = kind in _SUMS and str(function.child().dataType().catalogString()).startswith(_WHOLE)
-        return not exact and kind not in _IN_ANY_ORDER
+        if kind in _EXACT:
+            return not _kind(function.child()).startswith(_EXACT[kind])
+        return kind not in _IN_ANY_ORDER or (kind in {"Min", "Max"} and _is_collated(_kind(function.child())))
     return any(_depends_on_order(each) for each in _items(expression.children()))
 
 

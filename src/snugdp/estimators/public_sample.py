@@ -1,0 +1,109 @@
+"""What noise does to predictions, seen on public rows: the fit is rehearsed on a sample, with simulated noise.
+
+Forecasts from bounds alone have to guess how rows fill them. A sample that is public, such as rows that were published
+before or made up by somebody who knows the field, says it. Nothing private is read, so nothing is paid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from snugdp.estimators.inputs import eager
+from snugdp.noise import Simulation
+from snugdp.propose.forecast import ErrorOf
+
+FITS = 6  # that are compared: the deviation among them is known to about 30 %
+MAX_ROWS = 5_000  # of a rehearsal; noise falls in proportion to the rows beyond
+_MIN_ROWS = 20
+_FORMS = "sample must be a table with the target of the schema, or a pair (X, y) as for fit, all of it public"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicSample:
+    """Rows that are public, with their targets: the arguments of a fit."""
+
+    X: Any
+    y: Any
+
+    @classmethod
+    def of(cls, given: Any) -> PublicSample:
+        """From a table that holds its target, or from a pair (X, y).
+
+        >>> PublicSample.of((np.eye(30), np.arange(30.0))).rows
+        30
+        """
+        sample = cls(*given) if isinstance(given, tuple) and len(given) == 2 else cls(given, None)
+        if sample.rows < _MIN_ROWS:
+            raise ValueError(f"the public sample must have {_MIN_ROWS} rows or more")
+        return sample
+
+    @property
+    def rows(self) -> int:
+        """Their number."""
+        return _rows_of(self.X)
+
+    def error(self, model: Any, rows: int, error_of: ErrorOf) -> float:
+        """The root mean square of what noise adds to a prediction, in a fit of so many rows like these.
+
+        Without bounds of the target in standard deviations of the sample's target, as all such forecasts are. A fit
+        that is refused has no error: if only one is released, the forecast is infinite.
+        """
+        if model._persons() is not None:
+            raise ValueError("a sample has rows without persons: leave out sample=, or the person")
+        count = min(rows, MAX_ROWS)
+        chosen = np.arange(count) % self.rows
+        X, y = _taken(self.X, chosen), self.y if isinstance(self.y, str) else _taken(self.y, chosen)
+        answers = [answer for seed in range(FITS) if (answer := self._answer(model, X, y, seed, error_of)) is not None]
+        if len(answers) < 2:
+            return math.inf
+        unit = self._target_deviation(model) if error_of is ErrorOf.STANDARDISED else 1.0
+        noise = math.sqrt(float(np.mean(np.var(answers, axis=0, ddof=1)))) * count / rows
+        return noise / unit if unit > 0 else math.inf
+
+    def _answer(self, model: Any, X: Any, y: Any, seed: int, error_of: ErrorOf) -> NDArray[np.float64] | None:
+        """What a rehearsal with this seed predicts for the sample."""
+        rehearsed = clone(model).set_params(ledger=None, noise=Simulation(seed), random_state=None).fit(X, y)
+        if not rehearsed.released_:
+            return None
+        found = rehearsed._linear(self.X) if error_of is ErrorOf.LINEAR else rehearsed.predict(self.X)
+        return np.asarray(found, dtype=np.float64)
+
+    def _target_deviation(self, model: Any) -> float:
+        target = self.y
+        if target is None or isinstance(target, str):
+            frame, name = eager(self.X), target or getattr(model.schema, "target", None)
+            if frame is None or name not in frame.columns:
+                raise ValueError(_FORMS)
+            target = frame[name].to_numpy()
+        return float(np.nanstd(np.asarray(target, dtype=np.float64)))
+
+
+def _rows_of(X: Any) -> int:
+    frame = eager(X)
+    if frame is not None:
+        return len(frame)
+    if isinstance(X, np.ndarray | Sequence) and not isinstance(X, str | bytes):
+        return len(X)
+    raise TypeError(_FORMS)
+
+
+def _taken(values: Any, chosen: NDArray[np.int64]) -> Any:
+    """These rows of a table, an array or a list; nothing of nothing."""
+    if values is None:
+        return None
+    frame = eager(values)
+    if frame is not None:
+        return frame[chosen.tolist()].to_native()
+    try:
+        series = nw.from_native(values, series_only=True)
+    except TypeError:
+        return np.asarray(values)[chosen]
+    return series[chosen.tolist()].to_native()

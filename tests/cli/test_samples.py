@@ -1,0 +1,39 @@
+"""``--sample``: forecasts for rows like public ones, and never from the private table itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli import people
+from tests.cli.people import run
+
+QUICK = ("people.toml", "--method", "adassp", "--epsilon", 1, "--delta", 1e-7, "--rows", 10_000, "--json")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.toml").write_text(people.SCHEMA)
+    people.table(200).write_csv(tmp_path / "public.csv")
+    return tmp_path
+
+
+def test_a_plan_for_rows_like_public_ones() -> None:
+    plain, sampled = (
+        json.loads(run("plan", "linear", *QUICK, *more).stdout)["forecast"] for more in ((), ("--sample", "public.csv"))
+    )
+    assert sampled["error_is"] == plain["error_is"]
+    assert 0 < sampled["asked"]["error"] != plain["asked"]["error"]
+
+
+def test_a_table_is_no_sample_of_itself(folder: Path) -> None:
+    (folder / "other.csv").symlink_to(folder / "public.csv")
+    asked = ("linear", "public.csv", "--target", "income", "--epsilon", 1, "--rows", 1000, "--sample", "other.csv")
+    for command in ("plan", "advise"):
+        assert "--sample is the table itself" in run(command, *asked, code=1).stderr
+
+
+def test_a_sample_without_columns_says_what_is_missing() -> None:
+    asked = ("linear", "--columns", 3, "--rows", 1000, "--epsilon", 1, "--sample", "public.csv")
+    assert "needs the table or the schema" in run("advise", *asked, code=1).stderr

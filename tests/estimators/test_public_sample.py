@@ -1,0 +1,106 @@
+"""Forecasts from a public sample: what a rehearsal on it says, in the units of all forecasts."""
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import snugdp
+from snugdp.estimators.forecast import forecast
+from snugdp.estimators.public_sample import MAX_ROWS, PublicSample
+from snugdp.noise import Simulation
+from snugdp.propose.forecast import ErrorOf
+
+ROWS = 3000
+
+
+def drawn(rows: int, seed: int = 0) -> pl.DataFrame:
+    generator = np.random.default_rng(seed)
+    a, b = generator.normal(size=rows), generator.exponential(size=rows)
+    return pl.DataFrame({"a": a, "b": b, "y": 2 * a + b + generator.normal(size=rows)})
+
+
+SCHEMA = snugdp.Schema({"a": snugdp.Number(-5, 5), "b": snugdp.Number(0, 20), "y": snugdp.Number(-20, 30)}, target="y")
+
+
+def linear(**given: Any) -> snugdp.LinearRegression:
+    return snugdp.LinearRegression(1, 1e-6, method="adassp", schema=SCHEMA, **given)
+
+
+def seen(rows: pl.DataFrame) -> float:
+    said = [linear(noise=Simulation(50 + seed)).fit(rows).predict(rows) for seed in range(12)]
+    return float(np.sqrt(np.mean(np.var(said, axis=0, ddof=1))))
+
+
+def test_a_sample_of_other_rows_tells_the_noise_within_a_factor_of_two() -> None:
+    public, private = drawn(200, seed=1), drawn(ROWS, seed=2)
+    expected = forecast(linear(), ROWS, sample=public, factors=(), more=()).asked
+    assert seen(private) / 2 <= expected.error <= 2 * seen(private)
+    plain = forecast(linear(), ROWS, factors=(), more=()).asked
+    ratio = expected.error / plain.error
+    assert expected.noise == {name: value * ratio for name, value in plain.noise.items()}
+
+
+def test_all_of_the_outlook_is_for_rows_like_these() -> None:
+    plain, sampled = (forecast(linear(), ROWS, sample=sample) for sample in (None, drawn(100)))
+    ratio = sampled.asked.error / plain.asked.error
+    pairs = zip(sum(plain.grid, ()), sum(sampled.grid, ()), strict=True)
+    assert all(math.isclose(mine.error, ratio * other.error, rel_tol=1e-12) for other, mine in pairs)
+    assert sampled.asked in sampled.by_epsilon
+
+
+def test_every_form_of_the_same_sample_says_the_same() -> None:
+    table = drawn(60)
+    X, y = table.drop("y"), table["y"]
+    model = snugdp.LinearRegression(1, 1e-6, method="adassp", x_norm=6, y_bound=30)
+    forms = [(X, y), (X.to_pandas(), y.to_pandas()), (X.to_numpy(), y.to_numpy()), (X.to_numpy().tolist(), y.to_list())]
+    errors = {PublicSample.of(form).error(model, 500, ErrorOf.PREDICTION) for form in forms}
+    assert len(errors) == 1
+
+
+def test_beyond_the_rows_of_a_rehearsal_noise_falls_with_their_number() -> None:
+    few, many = (
+        PublicSample.of(drawn(50)).error(linear(), rows, ErrorOf.PREDICTION) for rows in (MAX_ROWS, 4 * MAX_ROWS)
+    )
+    assert math.isclose(few, 4 * many)
+
+
+@pytest.mark.slow
+def test_without_bounds_errors_are_in_deviations_of_the_target() -> None:
+    table = drawn(300)
+    model = snugdp.LinearRegression(4, 1e-6)
+    plain = PublicSample.of((table, "y")).error(model, 2000, ErrorOf.PREDICTION)
+    assert math.isclose(
+        PublicSample.of((table, "y")).error(model, 2000, ErrorOf.STANDARDISED), plain / table["y"].to_numpy().std()
+    )
+
+
+def test_advice_is_rehearsed_at_the_epsilon_that_it_names() -> None:
+    sample = drawn(100)
+    advice = snugdp.advise(linear(), rows=ROWS, error=0.5, sample=sample)
+    assert advice.epsilon is not None
+    model = snugdp.LinearRegression(advice.epsilon, 1e-6, method="adassp", schema=SCHEMA)
+    assert math.isclose(advice.error, PublicSample.of(sample).error(model, ROWS, ErrorOf.PREDICTION))
+    assert advice.error <= 0.5
+    assert "public sample" in str(advice)
+    assert "public sample" not in str(snugdp.advise(linear(), rows=ROWS, error=0.5))
+
+
+@pytest.mark.slow
+def test_fits_that_are_refused_have_no_error() -> None:
+    model = snugdp.LinearRegression(0.01, 1e-9)  # bounds that 30 rows cannot show
+    assert PublicSample.of((drawn(30), "y")).error(model, 30, ErrorOf.STANDARDISED) == math.inf
+
+
+def test_what_is_no_sample_is_refused() -> None:
+    with pytest.raises(ValueError, match="20 rows"):
+        forecast(linear(), 100, sample=drawn(19))
+    with pytest.raises(TypeError, match="pair"):
+        forecast(linear(), 100, sample="rows.csv")
+    with pytest.raises(TypeError, match="leave out sample"):
+        forecast(snugdp.PCA(1, 1, 1e-6, x_norm=1), 100, n_features=2, sample=np.ones((50, 2)))
+    persons = snugdp.Schema(SCHEMA.columns, target="y", person="who")
+    with pytest.raises(ValueError, match="without persons"):
+        PublicSample.of(drawn(30)).error(snugdp.LinearRegression(1, 1e-6, schema=persons), 10, ErrorOf.PREDICTION)
