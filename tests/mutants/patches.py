@@ -60,6 +60,7 @@ TOPICS = (
     "person_identifiers",
     "old_records",
     "rounded",
+    "windows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -98,7 +98,6 @@ def test_bad_parameters_of_draws(query: str, changes: dict[str, Any], error: typ
     [
         ("median", {"method": "guess"}, "method"),
         ("median", {"method": "exponential", "beta": 1}, "beta"),
-        ("median", {"method": "test", "column": "age"}, "by itself"),
         ("quantile", {"q": 0.5, "beta": 1}, 'neighbours="replace"'),
         ("quantile", {"q": 0.5, "method": "test"}, 'neighbours="replace"'),
         ("quantile", {"q": 0}, "minimum"),

@@ -39,12 +39,6 @@ def _query(function: Any, **given: Any) -> Ask:
     return lambda data: str(function(data, epsilon=1, noise=Simulation(3), **given).value)
 
 
-def _of_column(function: Any, column: str, **given: Any) -> Ask:
-    """Of those that take a column, and no table."""
-    ask = _query(function, **given)
-    return lambda data: ask(data[column] if isinstance(data, pl.DataFrame) else data)
-
-
 def _fit(kind: Any, *given: Any, **more: Any) -> Ask:
     def ask(data: Any) -> Any:
         model = kind(*given, noise=Simulation(3), **more).fit(data)
@@ -85,8 +79,8 @@ ASKED: dict[str, Ask] = {
     "interquartile_range": _query(snugdp.interquartile_range, **A),
     "minimum": _query(snugdp.minimum, **A),
     "maximum": _query(snugdp.maximum, **A),
-    "trimmed_mean": _of_column(snugdp.trimmed_mean, "a", delta=1e-6, bounds=(-1, 1)),
-    "mode": _of_column(snugdp.mode, "shop", delta=1e-6, categories=["Rome", "Oslo"]),
+    "trimmed_mean": _query(snugdp.trimmed_mean, delta=1e-6, **A),
+    "mode": _query(snugdp.mode, column="shop", delta=1e-6, categories=["Rome", "Oslo"]),
     "private_bounds": _query(snugdp.private_bounds, columns=["a", "b"]),
     "group_by": _query(snugdp.group_by, by="shop", keys=["Rome", "Oslo"]),
     "describe": _query(snugdp.describe, schema=LINE),

@@ -108,6 +108,7 @@ class Query(ABC, Generic[Seen]):
 
     finds_caps: ClassVar[bool] = False  # whether max_rows may be "private"
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+    _later: ClassVar[Mapping[str, Any]] = {}  # further parameters that keys do not tell of with their defaults
     _partial: ClassVar[bool] = False  # whether there is an answer also where some bounds are not found
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -279,12 +280,14 @@ class Query(ABC, Generic[Seen]):
 
     def _column(self, data: object) -> str | None:
         """The name of the column that is asked about, if it has one."""
-        return column_name(data)
+        named: str | None = getattr(self, "column", None)
+        return column_name(data) if named is None else named
 
     def _question(self, column: str | None) -> Question:
         """What is asked: the parameters, and the column."""
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("epsilon", "delta")}
-        given = {key: value for key, value in given.items() if _LATER.get(key, ...) != value}
+        later = {**_LATER, **self._later}
+        given = {key: value for key, value in given.items() if later.get(key, ...) != value}
         name = type(self).__name__
         parts = {"by": type(self), "budget": self._budget, "column": column}
         given["neighbours"] = self._budget.neighbours
@@ -294,6 +297,12 @@ class Query(ABC, Generic[Seen]):
     def __getstate__(self) -> dict[str, Any]:
         """The parameters: what was prepared is made again."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def require_name(column: object) -> None:
+    """A column goes by its name."""
+    if column is not None and not isinstance(column, str):
+        raise TypeError("column must be the name of a column of the table")
 
 
 def require_delta(budget: Budget) -> None:

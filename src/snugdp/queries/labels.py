@@ -26,7 +26,7 @@ from snugdp.numerics.rationals import Real, float_down, float_up, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance, noted
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise, share_of
 from snugdp.propose.theorem import theorem
-from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
+from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta, require_name
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release, release_or_refuse
 from snugdp.secrecy.secret import Secret
@@ -39,11 +39,12 @@ LawName = Literal["auto", "gumbel", "laplace", "gaussian"]
 _GAPS = Note("missing-entries")
 
 
-class ModeKeywords(ReleaseKeywords, Generic[Label]):
+class ModeKeywords(ReleaseKeywords, Generic[Label], total=False):
     """The keyword arguments of ``mode``."""
 
-    categories: Sequence[Label]
-    delta: Real
+    categories: Required[Sequence[Label]]
+    delta: Required[Real]
+    column: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,8 @@ class Mode(Query[Label]):
         Failure probability.
     neighbours : {"add_remove", "replace"}
         Which data sets count as neighbours.
+    column : str, optional
+        The name of the column, if the data are a table: a frame, files, a database or Spark, read in one pass.
 
     Examples
     --------
@@ -73,8 +76,12 @@ class Mode(Query[Label]):
     epsilon: Real
     delta: Real
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    column: str | None = None
+
+    _later = {"column": None}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        require_name(self.column)
         object.__setattr__(self, "categories", copy(self.categories))  # a list may change later
         self._names  # noqa: B018  invalid labels are refused here, before any data are seen
         require_delta(self._budget)
@@ -97,9 +104,19 @@ class Mode(Query[Label]):
         return plan.with_notes(_GAPS)
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Label]:
-        tally = Secret(self._names.counts(data))
+        tally = self._tally(data)
         shown = Shown(self._mechanism, lambda index: self.categories[index])
         return release_or_refuse(self.plan(), self._mechanism.test(), shown, tally, context)
+
+    def _tally(self, data: object) -> Secret[Counts]:
+        """How often each category occurs."""
+        if self.column is None:
+            return Secret(self._names.counts(data))
+        from snugdp.queries.statistics.base import sums_of  # for those who bring a table
+        from snugdp.tables.passes.columns.statistics import LabelCounts, StatisticsPass
+
+        sums = sums_of(data, StatisticsPass((LabelCounts(self.column, self._names),)))
+        return sums.map(lambda counts: np.array(counts[: len(self._names)], dtype=np.int64))
 
 
 class VoteKeywords(ReleaseKeywords, Generic[Label], total=False):

@@ -26,7 +26,7 @@ from snugdp.tables.passes.together import Together
 from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import fields, interpreter, quoted
+from snugdp.tables.sources.cluster import fields, interpreter, is_remote, quoted
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
@@ -43,6 +43,8 @@ _JOB_FAILED = (
 )
 _PARTS_MISSING = "some partitions of the Spark table are missing or came twice. Nothing was released"
 _SMALL = 2048  # rows
+TASKS_PER_CORE = 4  # of a pass on Spark: more partitions than that are read one after the other by one task
+_USUAL_TASKS = 200  # where a session cannot say how many cores it has: Spark's own number of partitions
 
 
 class Engine(Protocol):
@@ -286,12 +288,20 @@ def _job(source: Source, work: Pass[Any]) -> Any:
     source.check(work)
     if not isinstance(source, SparkSource):
         raise TypeError("the Spark engines read Spark tables only")
-    table, columns = source.table, [quoted(name) for name in wanted(work, source.types)]
-    with interpreter(table.sparkSession):
-        worked, job = attempt(lambda: table.select(*columns).mapInArrow(_Task(work), _answer_fields()))
+    columns = [quoted(name) for name in wanted(work, source.types)]
+    session = source.table.sparkSession
+    rows = source.table.select(*columns)
+    with interpreter(session):
+        worked, job = attempt(lambda: rows.coalesce(_tasks(session)).mapInArrow(_Task(work), _answer_fields()))
     if not worked:
         raise TableError(_JOB_FAILED)
     return job
+
+
+def _tasks(session: Any) -> int:
+    """How many tasks a pass has at most: a task and its answer cost more than the rows of a small partition."""
+    cores = _USUAL_TASKS if is_remote(session) else session.sparkContext.defaultParallelism
+    return TASKS_PER_CORE * int(cores)
 
 
 def _answer_fields() -> Any:

@@ -98,6 +98,34 @@ def gram(
     _times(threads(), rows)
 
 
+def scale(
+    *,
+    parts: Annotated[
+        str, typer.Option(help="Which comparisons: models, gram, csv, median, spark, separated by commas.")
+    ] = "models,gram,csv,median,spark",
+    rows: Annotated[str, typer.Option(help="Sizes of tables of ten columns, separated by commas.")] = "2e6,2e7",
+    values: Annotated[str, typer.Option(help="Sizes of columns for medians, separated by commas.")] = "1e7,1e8",
+    repeats: Repeats = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where to make the files, and keep them.")] = None,
+) -> None:
+    """Releases from large files and on Spark beside the same work without privacy, and how time and memory grow.
+
+    Ratios are of processor seconds, each job in a process of its own. With the defaults it needs 5 GB of disk.
+
+    Example: snugdp bench scale --rows 1e5,1e6 --values 1e6
+    """
+    from snugdp_studies.bench.gram import threads
+    from snugdp_studies.bench.scale import show
+
+    asked, console = names(parts), Console()
+    with in_plain_words():
+        if unknown := [part for part in asked if part not in show.PARTS]:
+            raise ValueError(f"no comparison {', '.join(unknown)}; there are {', '.join(show.PARTS)}")
+        sizes, lengths = ([int(number) for number in numbers(text)] for text in (rows, values))
+        say(console, threads())
+        show.show(console, asked, show.Sizes(sizes, lengths, repeats), folder)
+
+
 def persons(
     *,
     people: Annotated[int | None, typer.Option(min=100, help="Persons: by default 10,000, or 1,000,000.")] = None,
@@ -692,6 +720,7 @@ for command in (
     person_models,
     queries,
     regression,
+    scale,
     scores,
     selection,
     statistics,

@@ -26,6 +26,7 @@ from snugdp.tables.passes.counts.value_counts import ValueCounts, WeightedCells
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.counts.sorted_counts import SortedCounts
+    from snugdp.tables.refined_counts import RefinedCounts
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -38,8 +39,8 @@ _OUTWEIGHED = 16  # times: points that stand for no answer weigh more than all o
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
 
-Tally: TypeAlias = "Integers | ValueCounts | SortedCounts"
-Cells: TypeAlias = "Integers | ValueCounts | SortedCounts | WeightedCells"
+Tally: TypeAlias = "Integers | ValueCounts | SortedCounts | RefinedCounts"
+Cells: TypeAlias = "Integers | ValueCounts | SortedCounts | RefinedCounts | WeightedCells"
 
 
 _EMPTY = ValueCounts.of(np.empty(0, dtype=np.int64))

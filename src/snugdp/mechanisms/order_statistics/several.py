@@ -139,6 +139,12 @@ class SeveralQuantiles:
         drawn = self._halve(cells.map(lambda all_of_them: self._with_digits(all_of_them, rows)), fine, noise)
         return tuple(self._coarse(point) for point in sorted(drawn))  # 5
 
+    @property
+    def separate(self) -> tuple[RankDraw, ...] | None:
+        """The draws, where there are so few that each is on all rows."""
+        few = len(self.quantiles) <= _FEW
+        return tuple(self._draw(one, self.points) for one in self._draws()) if few else None
+
     def _draws(self) -> list[Halving]:
         """All draws; where there are few, one for each stage, on all rows."""
         if len(self.quantiles) > _FEW:

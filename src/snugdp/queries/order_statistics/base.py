@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
@@ -24,7 +24,7 @@ from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan
 from snugdp.propose.share import Share
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.queries.base import BoundedKeywords, PersonRelease, Query, Shown
+from snugdp.queries.base import BoundedKeywords, PersonRelease, Query, Shown, require_name
 from snugdp.queries.bounds.given import GivenBounds, both_ends, open_ends
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release_if_drawn
@@ -33,6 +33,10 @@ from snugdp.tables.cells import numbers
 from snugdp.tables.grid import CellRange, Grid, StepGrid
 from snugdp.tables.passes.counts.value_counts import GatheredCounts
 from snugdp.tables.wide_grid import WideGrid
+
+if TYPE_CHECKING:
+    from snugdp.tables.refined_counts import RefinedCounts
+    from snugdp.tables.sources import Source
 
 Seen = TypeVar("Seen")
 
@@ -77,8 +81,7 @@ class RankQuery(Query[Seen]):
     theorem: ClassVar[Theorem] = theorem("rank-draw/1")
 
     def __post_init__(self) -> None:
-        if self.column is not None and not isinstance(self.column, str):
-            raise TypeError("column must be the name of a column of the table")
+        require_name(self.column)
         self._missing_cell  # noqa: B018  what is wrong is said here, before any data are seen
         self.plan()
 
@@ -156,9 +159,6 @@ class RankQuery(Query[Seen]):
         """The same; nothing where a point stands for no answer."""
         return self._show(drawn) if all(map(self._points.is_answer, self._drawn_points(drawn))) else None
 
-    def _column(self, data: object) -> str | None:
-        return super()._column(data) if self.column is None else self.column
-
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         return release_if_drawn(self.plan(), Shown(self._mechanism, self._shown), self._cells(data), context)
 
@@ -176,8 +176,21 @@ class RankQuery(Query[Seen]):
         from snugdp.tables.engines import measure, numeric_source  # polars: only for those who bring a table
         from snugdp.tables.passes.counts.value_counts import ColumnCells
 
-        work = ColumnCells(self.column, self._grid, self._missing_cell)
-        return measure(numeric_source(data, work.columns), work).map(GatheredCounts.ranked)
+        source = numeric_source(data, (self.column,))
+        ahead = _ahead(self._mechanism)
+        if ahead is None or source.held:
+            work = ColumnCells(self.column, self._grid, self._missing_cell)
+            return measure(source, work).map(GatheredCounts.ranked)
+        return Secret(self._refined(source, self.column, ahead))
+
+    def _refined(self, source: Source, column: str, ahead: Iterable[RankDraw]) -> RefinedCounts:
+        """Counts of a table that is not in memory; what draws will ask for is read before anything is charged."""
+        from snugdp.tables.refined_counts import RefinedCounts
+
+        counts = RefinedCounts(source, column, self._grid, self._missing_cell)
+        for draw in ahead if counts.rows else ():
+            counts.between(*draw.target.near(draw.rate, counts.rows))
+        return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +218,15 @@ class SingleRank(RankQuery[float]):
 
     def _show(self, drawn: int) -> float:
         return self._grid.number(drawn)
+
+
+def _ahead(made: Any) -> Iterable[RankDraw] | None:
+    """The draws whose ranks follow from the number of rows; None where all values are needed."""
+    if isinstance(made, OneRank):
+        return (made.point,)
+    if isinstance(made, SeveralQuantiles):
+        return made.separate
+    return () if isinstance(made, QuantileIntervalDraw) else None
 
 
 def missing_note(value: Real | None) -> Note:

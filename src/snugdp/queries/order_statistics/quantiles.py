@@ -80,8 +80,6 @@ class MiddleRank(SingleRank):
         share_of(self.test_share)
         if self._tested is None:
             super().__post_init__()
-        elif self.column is not None:
-            raise ValueError('method="test" takes the column by itself, as in table["age"], without column=')
 
     @property
     def _plan(self) -> Plan:
@@ -106,7 +104,7 @@ class MiddleRank(SingleRank):
     @property
     def _for_test(self) -> dict[str, Any]:
         """The parameters of a test."""
-        given = ("epsilon", "delta", "bounds", "neighbours", "beta", "rows", "step", "test_share", "missing")
+        given = ("epsilon", "delta", "bounds", "column", "neighbours", "beta", "rows", "step", "test_share", "missing")
         return {name: getattr(self, name) for name in given}
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:

@@ -26,7 +26,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, share_of, whole_rows
 from snugdp.propose.theorem import Theorem, theorem
-from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta
+from snugdp.queries.base import Query, ReleaseKeywords, Shown, require_delta, require_name
 from snugdp.queries.bounds.given import GivenBounds, both_ends, open_ends
 from snugdp.queries.order_statistics.base import missing_note
 from snugdp.release.context import ReleaseContext
@@ -70,6 +70,9 @@ class RobustQuery(Query[float]):
     ----------
     epsilon, delta, bounds, neighbours, beta, rows, step, test_share, missing
         As in ``median``.
+    column : str, optional
+        The name of the column, if the data are a table: a frame, files, a database or Spark. It is read in one pass,
+        and is then in memory as a whole.
     """
 
     epsilon: Real
@@ -81,13 +84,16 @@ class RobustQuery(Query[float]):
     step: Real = 0
     test_share: Real = 0.5
     missing: Real | None = None
+    column: str | None = None
 
+    _later = {"column": None}  # noqa: RUF012
     name: ClassVar[str]
     theorem: ClassVar[Theorem]  # of the distance; the release itself is mechanisms/order_statistics/stable.proof.md
     covered: ClassVar[tuple[Neighbours, ...]] = (Neighbours.REPLACE,)
 
     def __post_init__(self) -> None:
         budget = self._budget  # a bad parameter is refused here, before any data are seen
+        require_name(self.column)
         share_of(self.test_share)
         object.__setattr__(self, "rows", whole_rows(self.rows))
         for name, value in (("beta", self.beta), ("step", self.step)):
@@ -105,10 +111,14 @@ class RobustQuery(Query[float]):
     @property
     def _open(self) -> Mapping[str, Ends]:
         ends = open_ends(self.bounds)
-        return {} if ends is None else {ALONE: ends}
+        return {} if ends is None else {self._name: ends}
+
+    @property
+    def _name(self) -> str:
+        return ALONE if self.column is None else self.column
 
     def _with_found(self, found: Mapping[str, FoundNumber], rows: int | None, epsilon: Fraction) -> Self:
-        asked = replace(self, bounds=found[ALONE], missing=None, epsilon=epsilon)
+        asked = replace(self, bounds=found[self._name], missing=None, epsilon=epsilon)
         if self.missing is None:
             return asked
         grid = asked._grid
@@ -117,13 +127,14 @@ class RobustQuery(Query[float]):
     def _opened(self, data: object) -> tuple[Source, object]:
         from snugdp.queries.search import opened_column  # for those who leave bounds to be found
 
-        return opened_column(data, None)
+        return opened_column(data, self.column)
 
     def _answered(self, data: object, context: ReleaseContext) -> Outcome[float]:
         if not self._open:
             return super()._answered(data, context)
-        values = numbers(data)
-        asked = replace(self, rows=self._checked_rows(len(values)))
+        values = numbers(data) if self.column is None else data
+        is_public = self._budget.neighbours is Neighbours.REPLACE
+        asked = replace(self, rows=self._checked_rows(_rows_of(values) if is_public else 0))
         assert asked._search is not None
         return asked._search.release(values, context)
 
@@ -134,13 +145,24 @@ class RobustQuery(Query[float]):
         return self._prepare(self.rows).plan
 
     def _release(self, data: object, context: ReleaseContext) -> Outcome[float]:
-        cells = self._grid.cells(numbers(data), self._missing_cell)
-        cells.sort()
+        cells = self._ordered(data)
         (mechanism, plan, divisor), grid = self._prepare(self._checked_rows(len(cells))), self._grid
         shown = Shown(mechanism, lambda drawn: grid.number(Fraction(drawn, divisor)))
         if isinstance(mechanism, Bounded):
             return release(plan, shown, Secret(cells), context)
         return release_or_refuse(plan, mechanism.test(), shown, Secret(cells), context)
+
+    def _ordered(self, data: object) -> Cells:
+        """The cells of the column in ascending order. They are private."""
+        if self.column is not None:
+            from snugdp.tables.engines import gather, numeric_source  # polars: only for those who bring a table
+            from snugdp.tables.passes.counts.value_counts import ColumnCells
+
+            work = ColumnCells(self.column, self._grid, self._missing_cell)
+            return gather(numeric_source(data, work.columns), work).total().cells()
+        cells = self._grid.cells(numbers(data), self._missing_cell)
+        cells.sort()
+        return cells
 
     def _checked_rows(self, length: int) -> int | None:
         """The number of rows, if it is public; otherwise a guess, or nothing."""
@@ -299,6 +321,7 @@ class TrimmedMeanKeywords(ReleaseKeywords, total=False):
     step: Real
     test_share: Real
     missing: Real | None
+    column: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,3 +380,15 @@ def _rank_summary(grid: Grid, rank: int) -> Summary:
         1,
         grid.width,
     )
+
+
+def _rows_of(data: object) -> int:
+    """How many rows a column or a table has: public where neighbours replace a row, and asked for only there."""
+    if isinstance(data, np.ndarray):
+        return len(data)
+    from snugdp.tables.engines import gather
+    from snugdp.tables.passes.columns.statistics import RowCount, StatisticsPass
+    from snugdp.tables.sources import open_source
+
+    work = StatisticsPass((RowCount(),))
+    return work.parts(gather(open_source(data), work))[0][0]

@@ -161,9 +161,6 @@ class ColumnStatistic(Query[Seen]):
         """What is done with missing entries."""
         return (Note("missing-entries"),)
 
-    def _column(self, data: object) -> str | None:
-        return super()._column(data) if self.column is None else self.column
-
     def _release(self, data: object, context: ReleaseContext) -> Outcome[Seen]:
         prepared = self._prepared
         mechanism: Mechanism[list[int], Any] = prepared.mechanism

@@ -89,7 +89,8 @@ def words(cells: pl.Series) -> NDArray[np.uint64]:
         cells = cells.cast(pl.Float64)
     elif dtype.is_temporal() or dtype in whole:
         cells = cells.to_physical().cast(pl.Int64)
+    is_word = cells.dtype in (pl.Float64, pl.Int64, pl.UInt64)
     missing = cells.is_null().to_numpy() if cells.null_count() else None
-    bits = cells.fill_null(0) if cells.dtype in (pl.Float64, pl.Int64, pl.UInt64) else cells.hash(0)
+    bits = cells if is_word and missing is None else cells.fill_null(0) if is_word else cells.hash(0)
     found: NDArray[np.uint64] = bits.to_numpy().view(np.uint64)
     return found if missing is None else np.where(missing, _MISSING, found)  # 1

@@ -113,9 +113,12 @@ def wanted(work: Pass[Any], types: Mapping[str, DType]) -> tuple[str, ...]:
     return tuple(work.columns) or tuple(types)[:1]
 
 
+_BATCH_CELLS, _BATCH_ROWS = 1 << 21, 1 << 18
+
+
 def step(columns: int) -> int:
     """Rows in a batch: some megabytes, whatever the number of rows."""
-    return max(1024, (1 << 21) // max(columns, 1))
+    return max(1024, min(_BATCH_ROWS, _BATCH_CELLS // max(columns, 1)))
 
 
 def guarded(batches: Iterator[Batch], explain: Callable[[], str]) -> Iterator[Batch]:
