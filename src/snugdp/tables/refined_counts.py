@@ -16,9 +16,9 @@ import numpy as np
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import gather
 from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.together import Together
 from snugdp.tables.passes.counts.value_counts import ColumnCells, ValueCounts
 from snugdp.tables.passes.counts.window_counts import FEW, Window, WindowCounts, WindowState
+from snugdp.tables.passes.together import Together
 from snugdp.tables.sources import Source
 
 if TYPE_CHECKING:
