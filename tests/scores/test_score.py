@@ -22,6 +22,7 @@ import snugdp
 from snugdp.mechanisms.scores.release import ScoredTable
 from snugdp.propose.share import Share
 from snugdp.report.model import render
+from snugdp.tables.found import FoundNumber
 from tests.effort import sampled
 from tests.scores.models import Failing, Hostile, Line, Panic, Ranked, Ranks, Threshold, Told, rows_of
 
@@ -317,6 +318,7 @@ def test_numbers_are_scored_where_targets_were_seen() -> None:
     found = snugdp.score(model, wages, "wage", epsilon=1, noise=snugdp.Simulation(1)).value
     assert found is not None
     number = model.bounds_.columns["wage"]
+    assert isinstance(number, FoundNumber)
     assert found.bounds == number.hull
     assert number.lower < found.bounds[0] < found.bounds[1] < number.upper
     assert f"clipped to [{found.bounds[0]:g}" in str(found)

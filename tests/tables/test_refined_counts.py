@@ -12,7 +12,7 @@ import pytest
 
 from snugdp.tables import engines, refined_counts
 from snugdp.tables.grid import Grid
-from snugdp.tables.passes import window_counts
+from snugdp.tables.passes.counts import window_counts
 from snugdp.tables.passes.counts.value_counts import ValueCounts
 from snugdp.tables.passes.counts.window_counts import Window, WindowCounts
 from snugdp.tables.refined_counts import MAX_PASSES, RefinedCounts
