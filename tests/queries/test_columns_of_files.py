@@ -47,12 +47,13 @@ def test_the_mode_of_a_file_is_that_of_the_column(tmp_path: Path) -> None:
         TrimmedMean(column=3, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
 
 
-def test_a_column_that_is_not_there_costs_nothing() -> None:
+def test_a_column_that_is_not_there_costs_nothing(tmp_path: Path) -> None:
+    TABLE.write_parquet(tmp_path / "rows.parquet")
     ledger = MemoryLedger(1, 1e-6, "replace")
     with pytest.raises(Exception, match="nothing"):
         snugdp.mode(
             TABLE, column="nothing", categories=["a"], epsilon=1, delta=1e-6, neighbours="replace", ledger=ledger
         )
     with pytest.raises(TypeError, match="must hold numbers"):
-        snugdp.trimmed_mean(TABLE, column="shop", bounds=(0, 1), epsilon=1, ledger=ledger)
+        snugdp.trimmed_mean(tmp_path / "rows.parquet", column="shop", bounds=(0, 1), epsilon=1, ledger=ledger)
     assert ledger.spent.epsilon == 0

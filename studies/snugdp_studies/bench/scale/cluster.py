@@ -117,7 +117,7 @@ def _asked(names: Sequence[str]) -> dict[str, Callable[[Any], object]]:
     columns: dict[str, Any] = {name: Number(-1, 1) for name in names[:-1]}
     line, label = {**columns, "y": Number(-1, 1)}, {**columns, "yes": Category([0, 1])}
     given: dict[str, Any] = {"column": names[0], "bounds": (-1, 1), "epsilon": 1, "noise": Simulation(1)}
-    lines = {"schema": Schema(line, target="y"), "noise": Simulation(1)}
+    lines: dict[str, Any] = {"schema": Schema(line, target="y"), "noise": Simulation(1)}
     return {
         "mean": lambda table: snugdp.mean(table, **given),
         "median": lambda table: snugdp.median(table, **given),

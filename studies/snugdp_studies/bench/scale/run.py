@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -72,9 +73,9 @@ class GramRatio:
 
 def models(folder: Path, rows: Sequence[int], repeats: int) -> Iterator[Pair]:
     """Fits and a pass over Parquet files of these sizes."""
-    small = _made(folder / "warm.parquet", lambda path: write_rows(path, _WARM, COLUMNS))
+    small = _made(folder / "warm.parquet", partial(write_rows, rows=_WARM, d=COLUMNS))
     for n in rows:
-        path = _made(folder / f"rows-{n}.parquet", lambda path, n=n: write_rows(path, n, COLUMNS))
+        path = _made(folder / f"rows-{n}.parquet", partial(write_rows, rows=n, d=COLUMNS))
         yield from _pairs(MODELS, path, small, file="Parquet", rows=n, repeats=repeats)
 
 
@@ -82,18 +83,16 @@ def csv(folder: Path, rows: int, repeats: int) -> Iterator[Pair]:
     """One pass over a CSV file, beside polars and X'X in floats."""
     paths = []
     for n in (_WARM, rows):
-        made = _made(folder / f"rows-{n}.parquet", lambda path, n=n: write_rows(path, n, COLUMNS))
-        paths.append(
-            _made(folder / f"rows-{n}.csv", lambda path, made=made: pl.scan_parquet(made).drop("yes").sink_csv(path))
-        )
+        made = _made(folder / f"rows-{n}.parquet", partial(write_rows, rows=n, d=COLUMNS))
+        paths.append(_made(folder / f"rows-{n}.csv", pl.scan_parquet(made).drop("yes").sink_csv))
     yield from _pairs((CSV,), paths[1], paths[0], file="CSV", rows=rows, repeats=repeats)
 
 
 def medians(folder: Path, values: Sequence[int], repeats: int) -> Iterator[Pair]:
     """The median of a column of different values in a file."""
-    small = _made(folder / "warm-values.parquet", lambda path: write_values(path, _WARM))
+    small = _made(folder / "warm-values.parquet", partial(write_values, rows=_WARM))
     for n in values:
-        path = _made(folder / f"values-{n}.parquet", lambda path, n=n: write_values(path, n))
+        path = _made(folder / f"values-{n}.parquet", partial(write_values, rows=n))
         yield from _pairs((MEDIAN,), path, small, file="Parquet, one column", rows=n, repeats=repeats)
 
 

@@ -96,7 +96,7 @@ def _spark(console: Console, folder: Path, rows: int) -> None:
     if costs is None:
         say(console, "Spark, or the Java that it needs, is not installed: nothing is said of clusters.")
         return
-    heads = ("Spark, local", "seconds")
+    heads: tuple[str, ...] = ("Spark, local", "seconds")
     console.print(
         table(
             heads,
