@@ -130,6 +130,7 @@ _POPULATION = dict.fromkeys(("standard_error", "population_lower", "population_u
 _QUERIES = tuple(own for own, (home, _) in TYPES.items() if home.startswith("queries.") and own not in _ANSWERS)
 LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     **dict.fromkeys(_QUERIES, _PERSONS),
+    **{query: {"column": None, **_PERSONS} for query in ("median/1", "quantile/1", "trimmed-mean/1", "mode/1")},
     "category/1": {"reference": None},
     "receipt/1": {"unit": Unit.ROW},
     "schema/1": {"missing": "centre", "person": None},
