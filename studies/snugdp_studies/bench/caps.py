@@ -74,12 +74,14 @@ class CapError:
     floor: float = math.nan
 
 
-def run(people: int = 10_000, tables: int = 5, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[CapError]:
-    """All shapes and numbers of cells; errors are means over so many panels."""
+def run(
+    people: int = 10_000, tables: int = 5, epsilon: float = 1.0, delta: float = 1e-6, *, first: int = 0
+) -> Iterator[CapError]:
+    """All shapes and numbers of cells; errors are means over so many panels, from the ``first`` on."""
     budget = Budget(epsilon, delta)
     for cells in CELLS:
         for shape in SHAPES:
-            yield _mean([_measured(shape, cells, people, seed, budget) for seed in range(tables)])
+            yield _mean([_measured(shape, cells, people, seed, budget) for seed in range(first, first + tables)])
 
 
 def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) -> CapError:

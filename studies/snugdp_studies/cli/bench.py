@@ -130,6 +130,7 @@ def persons(
     *,
     people: Annotated[int | None, typer.Option(min=100, help="Persons: by default 10,000, or 1,000,000.")] = None,
     tables: Annotated[int, typer.Option(min=1, help="Panels of each kind.")] = 3,
+    first: Annotated[int, typer.Option(min=0, help="The number of the first panel; each number has its own.")] = 0,
     epsilon: Annotated[float, typer.Option(min=0.01, help="The privacy budget, with a delta of 1e-6.")] = 1.0,
     speed: Annotated[bool, typer.Option(help="Measure times beside polars' group_by instead.")] = False,
     rows: Annotated[int, typer.Option(min=1000, help="Rows for --speed.")] = 10_000_000,
@@ -149,16 +150,16 @@ def persons(
 
             _times(threads(), run(rows, people or 1_000_000, repeats))
         else:
-            _caps(people or 10_000, tables, epsilon)
+            _caps(people or 10_000, tables, epsilon, first)
 
 
-def _caps(people: int, tables: int, epsilon: float) -> None:
+def _caps(people: int, tables: int, epsilon: float, first: int) -> None:
     """Errors over those of the best cap."""
     from snugdp import Budget
     from snugdp_studies.bench.caps import rivals, run
 
     others = [name for name, _ in rivals(Budget(epsilon, "1e-6"))]
-    found, console = list(run(people, tables, epsilon)), Console()
+    found, console = list(run(people, tables, epsilon, first=first)), Console()
     absent = ", ".join(name for name in ("OpenDP", "PipelineDP") if name not in others) or "none"
     say(
         console,
