@@ -6,6 +6,7 @@ root mean square deviation among fits of the same rows. Public bounds are the le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,9 @@ def _forecasts(
 
 
 def _seen(bounds: str, model: LinearRegression, private: pl.DataFrame, fits: int) -> float:
-    said = [_said(model, private, bounds, seed) for seed in range(100, 100 + fits)]
+    said = [each for seed in range(100, 100 + fits) if (each := _said(model, private, bounds, seed)) is not None]
+    if len(said) < 2:
+        return math.inf  # too few rows to find bounds
     return float(np.sqrt(np.mean(np.var(said, axis=0, ddof=1)))) / _spread(private)
 
 
@@ -82,7 +85,8 @@ def _spread(table: pl.DataFrame) -> float:
 
 def _said(model: LinearRegression, table: pl.DataFrame, bounds: str, seed: int) -> Any:
     made = LinearRegression(model.epsilon, DELTA, schema=model.schema, noise=Simulation(seed))
-    return (made.fit(table) if bounds == "public" else made.fit(table, "y")).predict(table)
+    fitted = made.fit(table) if bounds == "public" else made.fit(table, "y")
+    return fitted.predict(table) if fitted.released_ else None
 
 
 def _schema(table: pl.DataFrame) -> Schema:
