@@ -5,7 +5,7 @@ import pytest
 from snugdp_studies.bench.forecasts import BOUNDS, EPSILONS, ForecastCell, run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_kind_of_bounds_and_epsilon_is_a_cell() -> None:
     found = list(run("synthetic", ["literature"], rows=600, sample=60, fits=2))
     assert [(each.bounds, each.epsilon) for each in found] == [(b, e) for b in BOUNDS for e in EPSILONS]
