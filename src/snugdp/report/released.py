@@ -380,7 +380,7 @@ def _reading(model: Any) -> list[str]:
     found = getattr(model, "bounds_", None)
     if found is None or not getattr(model, "fit_intercept", True):
         return []
-    kinds = {type(column).__name__ for column in found.schema.columns.values()}
+    kinds = {type(column).__name__ for column in found.kinds.values()}
     said = ["A coefficient is what one unit more of its column adds; for a column of dates, one day more."]
     levels = "A level is compared with the reference level of its column, which is not listed."
     return [*said[: "Date" in kinds], *[levels][: "Category" in kinds]]
