@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.gaussian import nonnegative, positive, probability
-from snugdp.accounting.objective.persons import guess_kappa
+from snugdp.accounting.objective.persons import guess_kappa, guess_m
 from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, Unit, log_det, pseudo_huber_kappa, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
@@ -22,6 +22,7 @@ _NONE = Fraction(0)
 _OF_A_GUESS = (1.0, 0.9998, 0.998, 0.99, 0.97, 0.93, 0.85, 0.7, 0.4)
 _OF_ALONE = tuple(Fraction(part, 16) for part in (15, 14, 13, 12, 10, 8, 6, 4, 2))
 _HALVINGS, _CLOSE = 3, 1024
+_NEAR_MOST = 0.999  # from here on a guess may well be what all of the budget affords
 
 
 def calibrate(
@@ -70,6 +71,12 @@ def _calibrated(epsilon: Fraction, delta: Fraction, run: RunCost, company: tuple
         many = [[replace(run, m_squared=value**2)] * runs for value in readings(m)]
         return all(within(epsilon, delta, some, rest) for some in many)
 
+    if run.person and runs == 1:
+        guess = guess_m(run.person, float(epsilon), float(delta), math.sqrt(rest), most)
+        if guess < most * _NEAR_MOST or not fits(most):
+            found = float(_near(lambda m: fits(float(m)), guess))
+            return found or roots.largest_up_to(fits, most)
+        return most
     return roots.largest_up_to(fits, most)
 
 

@@ -8,6 +8,7 @@ is nearly the worst one makes it sharp. Statements and proofs: persons.proof.md.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -48,6 +49,7 @@ _PIECES: dict[Family, tuple[tuple[int | None, _Piece], ...]] = {
     "linear": ((None, (_ONE, _NONE, _NONE)), (1, (_NONE, _ONE, _NONE))),
     "bounded": ((None, (_ONE, _NONE, _NONE)), (0, (_ONE, _ONE, _NONE))),
 }
+_STARTS = {family: [start for start, _ in pieces if start is not None] for family, pieces in _PIECES.items()}
 
 
 @dataclass(frozen=True)
@@ -85,29 +87,30 @@ class Growth:
 
     def rate(self, tau: fmpq) -> fmpq:
         """The largest loss rate at the deviate t = kappa tau/m, exactly."""
-        constant, slope, square = _PIECES[self.family][self._place(tau)][1]
+        return self._rate(self._place(tau), tau)
+
+    def _rate(self, place: int, tau: fmpq) -> fmpq:
+        constant, slope, square = _PIECES[self.family][place][1]
         return self._kappa * (constant + tau * (slope + tau * square))
 
     def total(self, tau: fmpq) -> arb:
         """J at the probability Phi(-kappa tau/m): the integral of the rate from there on, as a ball."""
-        return self._total(tau, *self._tails(tau))
+        place = self._place(tau)
+        return self._integral(place, *self._tails(tau)) + self._rest[place]
 
     def tangent(self, tau: fmpq) -> tuple[fmpq, arb]:
         """The tangent of J at the probability Phi(-kappa tau/m): J <= offset + rate * probability. (rate, offset)."""
-        rate, (c, tail, height) = self.rate(tau), self._tails(tau)
-        return rate, self._total(tau, c, tail, height) - arb(rate) * tail
+        place, (c, tail, height) = self._place(tau), self._tails(tau)
+        rate = self._rate(place, tau)
+        return rate, self._integral(place, c, tail, height) + self._rest[place] - arb(rate) * tail
 
     def _place(self, tau: fmpq) -> int:
-        return sum(tau >= start for start, _ in _PIECES[self.family][1:] if start is not None)
+        return bisect_right(_STARTS[self.family], tau)
 
     def _tails(self, tau: fmpq) -> tuple[arb, arb, arb]:
         """The deviate, the probability beyond it and the density there."""
         c = arb(tau) * self._unit
         return c, cdf(-c), density(c)
-
-    def _total(self, tau: fmpq, c: arb, tail: arb, height: arb) -> arb:
-        place = self._place(tau)
-        return self._integral(place, c, tail, height) + self._rest[place]
 
     def _integral(self, place: int, c: arb, tail: arb, height: arb) -> arb:
         """Of the polynomial of a piece from c to infinity."""

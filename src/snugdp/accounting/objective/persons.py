@@ -197,15 +197,28 @@ def _deltas(growth: Growth, losses: list[Fraction], most: Fraction) -> list[tupl
 
 def guess_kappa(loss: PersonLoss, epsilon: float, delta: float, mu: float) -> float:
     """About the largest kappa at which a removal fits beside a Gaussian part mu, in floats: nothing is promised."""
-    density = np.exp(-(_DEVIATES**2) / 2) / math.sqrt(2 * math.pi) * (_DEVIATES[1] - _DEVIATES[0])
-    left = epsilon - mu * _DEVIATES - mu**2 / 2 if mu else np.full_like(_DEVIATES, epsilon)
 
     def fits(kappa: float) -> bool:
-        removed = replace(loss, kappa=Fraction(kappa))
-        return float(density @ _profile(removed, left)) <= delta
+        return _about(replace(loss, kappa=Fraction(kappa)), epsilon, mu) <= delta
 
+    return roots.bisect(fits, 2.0**-20 * epsilon, 64 * epsilon, _HALVINGS)[0]
+
+
+def guess_m(loss: PersonLoss, epsilon: float, delta: float, mu: float, most: float) -> float:
+    """About the largest m up to ``most`` at which a removal fits beside a Gaussian part mu, in floats, likewise."""
+
+    def fits(m: float) -> bool:
+        return _about(replace(loss, m_squared=Fraction(m) ** 2), epsilon, mu) <= delta
+
+    return most if fits(most) else roots.bisect(fits, 2.0**-10 * most, most, _HALVINGS)[0]
+
+
+def _about(loss: PersonLoss, epsilon: float, mu: float) -> float:
+    """The delta of a removal beside a Gaussian part mu, in floats."""
+    density = np.exp(-(_DEVIATES**2) / 2) / math.sqrt(2 * math.pi) * (_DEVIATES[1] - _DEVIATES[0])
+    left = epsilon - mu * _DEVIATES - mu**2 / 2 if mu else np.full_like(_DEVIATES, epsilon)
     with np.errstate(all="ignore"):
-        return roots.bisect(fits, 2.0**-20 * epsilon, 64 * epsilon, _HALVINGS)[0]
+        return float(density @ _profile(loss, left))
 
 
 def _profile(loss: PersonLoss, losses: Floats) -> Floats:

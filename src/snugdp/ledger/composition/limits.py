@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from flint import arb
 
@@ -218,33 +218,54 @@ def boxes_for(budget: Budget, before: Cost, total: Cost) -> tuple[Box, ...]:
         return ()
     whole = _largest(fits, once, _most(total, MOST_EQUAL))
     start = 4 if whole == 1 else 1  # where no second one fits, other kinds are more likely to follow
+    if not _Shares(budget, before, total, Fraction(start, 2 ** (_MAX_HALVINGS - 1))).leave(once):
+        return (Box(total),)
     for least, halvings in ((whole, _HALVINGS), (once, _MAX_HALVINGS)):
         for halving in range(halvings):
-            boxes = _family(budget, before, total, least, Fraction(start, 2**halving))
+            boxes = _family(_Shares(budget, before, total, Fraction(start, 2**halving)), least)
             if boxes and boxes[0].covers(total) and legal(budget, boxes, before):
                 return boxes
     return (Box(total),)
 
 
-def _family(budget: Budget, before: Cost, total: Cost, whole: Fraction, part: Fraction) -> tuple[Box, ...]:
-    """A main box, and others with this part of their shares; empty if the main box is too small then."""
-    leak, failure, variation = (share * part * (budget.delta - before.delta) for share in SHARES)
-    variation = _short(variation / _weight(budget)) if budget.epsilon <= _LARGEST else Fraction(0)
-    failure = _written(before.delta + _short(failure))
+@dataclass(frozen=True)
+class _Shares:
+    """What the main box leaves to the others: this part of their shares. The smaller it is, the more the main holds."""
 
-    def multiple(times: Fraction) -> Cost:
-        many = _scaled(before, total, times)
+    budget: Budget
+    before: Cost
+    total: Cost
+    part: Fraction
+
+    @cached_property
+    def _amounts(self) -> tuple[Fraction, Fraction, Fraction]:
+        leak, failure, variation = (share * self.part * (self.budget.delta - self.before.delta) for share in SHARES)
+        variation = _short(variation / _weight(self.budget)) if self.budget.epsilon <= _LARGEST else Fraction(0)
+        return leak, _written(self.before.delta + _short(failure)), variation
+
+    @property
+    def leak(self) -> Fraction:
+        """What all others may leak together."""
+        return self._amounts[0]
+
+    def main(self, times: Fraction) -> Cost:
+        """So many charges like the first, with the failure and the variation that all boxes share."""
+        many, (_, failure, variation) = _scaled(self.before, self.total, times), self._amounts
         return replace(many, delta=max(many.delta, failure), variation=max(many.variation, variation))
 
-    def good(times: Fraction) -> bool:
-        limit = multiple(times)
-        goal = budget.delta - leak - _common(budget, (Box(limit),))
-        return goal > 0 and _leaks_at_most(budget, before, limit, goal)
+    def leave(self, times: Fraction) -> bool:
+        """Whether there is room for so many charges like the first."""
+        limit = self.main(times)
+        goal = self.budget.delta - self.leak - _common(self.budget, (Box(limit),))
+        return goal > 0 and _leaks_at_most(self.budget, self.before, limit, goal)
 
-    if not good(whole):
+
+def _family(shares: _Shares, whole: Fraction) -> tuple[Box, ...]:
+    """A main box, and others with their shares; empty if the main box is too small then."""
+    if not shares.leave(whole):
         return ()
-    main = multiple(_largest(good, whole, _most(total, None)))
-    return (Box(main), *_others(budget, before, total, main, leak))
+    main = shares.main(_largest(shares.leave, whole, _most(shares.total, None)))
+    return (Box(main), *_others(shares.budget, shares.before, shares.total, main, shares.leak))
 
 
 def _most(total: Cost, most: int | None) -> int | None:
