@@ -25,7 +25,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests.effort import EFFORT, often, repeated
 
 HERE = Path(__file__).parent
-_OTHERS, _AGAIN = 4, 3  # of the cases that make test leaves out make slow has every fourth, of repeated ones a third
+_AGAIN = 3  # of the cases of a test that is marked slow or repeated, make slow has a third
 os.environ["SNUGDP_STATE"] = tempfile.mkdtemp()  # what is seen in tests is not remembered
 atexit.register(shutil.rmtree, os.environ["SNUGDP_STATE"], ignore_errors=True)
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=often(15, 50, 100))
@@ -58,7 +58,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if is_hypothesis_test(getattr(item, "obj", None)):  # it tries more examples in make slow
+        if EFFORT == "nightly" and is_hypothesis_test(getattr(item, "obj", None)):  # it tries more examples then
             item.add_marker(repeated)
     _sample(config, items)
     if seed := os.environ.get("SNUGDP_SHUFFLE"):
@@ -78,7 +78,7 @@ def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
         name = item.nodeid.partition("[")[0]
         more = any(item.get_closest_marker(kind) is not None for kind in ("repeated", "slow"))
         every, later = mark.args[0], mark.kwargs["later"]
-        step = (_AGAIN if more else _OTHERS) if later is None else later
+        step = (_AGAIN if more else 0) if later is None else later
         first = cases[name] % every == 0
         again = more or not first
         chosen = {"": first, "slow": again and step > 0 and others[name] % step == 0}.get(EFFORT, True)

@@ -15,10 +15,10 @@ def often(few: int, many: int, night: int | None = None) -> int:
 
 
 def sampled(every: int, later: int | None = None) -> pytest.MarkDecorator:
-    """Of a test's cases every so manyth in ``make test``, some of the others in ``make slow``, and all at night.
+    """Of a test's cases every so manyth in ``make test``, and all at night.
 
-    ``later``: of those others every fourth if not said otherwise, none if 0; of a test that is marked ``repeated`` or
-    ``slow`` as well, every third of all cases. Of a product of lists, a step that shares no factor with the length of
-    the inner one leaves out none of its members.
+    ``later``: every so manyth of those others in ``make slow``. A test that is marked ``repeated`` or ``slow`` as well
+    has every third of all its cases there, if not said otherwise. Of a product of lists, a step that shares no factor
+    with the length of the inner one leaves out none of its members.
     """
     return pytest.mark.sampled(every, later=later)

@@ -1,4 +1,4 @@
-"""The tiers: of a sampled test ``make slow`` runs cases that ``make test`` leaves out, and nightly all of them."""
+"""The tiers: what ``make test``, ``make slow`` and ``make nightly`` run of a sampled test."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -32,10 +32,10 @@ def run(monkeypatch: pytest.MonkeyPatch, effort: str, asked: str = "tests", mark
     return {int(item.nodeid.partition("[")[2][:-1]) for item in items}
 
 
-def test_every_third_case_then_every_fourth_of_the_others_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = run(monkeypatch, ""), run(monkeypatch, "slow")
-    assert first == {0, 3, 6, 9, 12, 15, 18}
-    assert second == {1, 7, 13, 19}
+def test_every_third_case_then_those_that_are_asked_for_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, "") == {0, 3, 6, 9, 12, 15, 18}
+    assert run(monkeypatch, "slow") == set()
+    assert run(monkeypatch, "slow", later=4) == {1, 7, 13, 19}
     assert run(monkeypatch, "nightly") == set(range(20))
 
 

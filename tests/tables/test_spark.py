@@ -194,6 +194,7 @@ def test_plans_that_give_the_same_rows_in_any_order_are_read(table: Any) -> None
         open_source(same).check(WORK)
 
 
+@pytest.mark.slow
 def test_rows_that_change_unseen_by_the_plan_end_the_fit(spark: Any, table: Any) -> None:
     """A function that draws and does not say so: an error in a second pass, behind the charge a refusal."""
     from pyspark.sql import functions as f
@@ -280,6 +281,7 @@ def test_whose_interpreter_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert used("local[2]") == "python3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("center", ["bounds", "private"])
 def test_the_same_components_as_here(table: Any, center: str) -> None:
     """Also where a released centre makes the table be read again."""
@@ -298,6 +300,7 @@ def test_the_same_coefficients_as_here(table: Any) -> None:
     assert here.classes_.tolist() == there.classes_.tolist()
 
 
+@pytest.mark.slow
 def test_predictions_stay_on_the_cluster(table: Any) -> None:
     """Row by row the same as here, with all other columns beside them."""
     used = {name: column for name, column in SCHEMA.columns.items() if name != SCHEMA.target}
