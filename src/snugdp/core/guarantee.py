@@ -62,8 +62,8 @@ class Neighbours(NamedChoice):
 
     Examples
     --------
-    >>> Neighbours("replace") is Neighbours.REPLACE
-    True
+    >>> Budget(1, neighbours="replace").neighbours
+    <Neighbours.REPLACE: 'replace'>
     """
 
     ADD_REMOVE = "add_remove"

@@ -40,8 +40,8 @@ class Composition(enum.Enum):
 
     Examples
     --------
-    >>> Composition("addition") is Composition.ADDITION
-    True
+    >>> Composition.TIGHT.adds, Composition.TIGHT.composes
+    (False, True)
     """
 
     ADDITION = "addition"
