@@ -11,7 +11,12 @@ class NamedChoice(enum.Enum):
 
     @classmethod
     def of(cls, value: Self | str) -> Self:
-        """The choice itself, or the one with this name."""
+        """The choice itself, or the one with this name.
+
+        >>> from snugdp import Neighbours
+        >>> Neighbours.of("replace") is Neighbours.of(Neighbours.REPLACE)
+        True
+        """
         try:
             return cls(value)
         except ValueError:

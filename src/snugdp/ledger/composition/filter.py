@@ -40,8 +40,8 @@ class Composition(enum.Enum):
 
     Examples
     --------
-    >>> Composition.TIGHT.adds, Composition.TIGHT.composes
-    (False, True)
+    >>> Composition("addition") is Composition.ADDITION
+    True
     """
 
     ADDITION = "addition"
