@@ -7,7 +7,6 @@ one-sided alternatives of objective perturbation) and a total-variation part.
 
 from __future__ import annotations
 
-import enum
 import math
 from bisect import insort
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from snugdp.accounting import composition
 from snugdp.accounting.composition import Atom
+from snugdp.core.named import NamedChoice
 from snugdp.numerics.printed import printed_up, root_up
 from snugdp.numerics.rationals import Real, float_up, rational
 
@@ -50,7 +50,7 @@ def other_relation(kept: Neighbours, released: Neighbours) -> str:
     )
 
 
-class Neighbours(enum.Enum):
+class Neighbours(NamedChoice):
     """Which two data sets must look alike. Every cost, test and ledger carries one of these.
 
     Attributes
@@ -62,21 +62,12 @@ class Neighbours(enum.Enum):
 
     Examples
     --------
-    >>> Neighbours("replace") is Neighbours.REPLACE
-    True
+    >>> Budget(1, neighbours="replace").neighbours
+    <Neighbours.REPLACE: 'replace'>
     """
 
     ADD_REMOVE = "add_remove"
     REPLACE = "replace"
-
-    @classmethod
-    def of(cls, value: Neighbours | str) -> Neighbours:
-        """The relation itself, or the one with this name."""
-        try:
-            return cls(value)
-        except ValueError:
-            pass
-        raise ValueError('neighbours must be "add_remove" or "replace" (see snugdp.Neighbours)')
 
     @property
     def relation(self) -> Literal["add_remove", "replace"]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import importlib
 import os
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from snugdp.core.guarantee import Cost
+from snugdp.core.named import NamedChoice
 
 T_co = TypeVar("T_co", covariant=True)
 _NOTEBOOK = "snugdp.report.notebook"  # above this room: looked up when an outcome is shown
@@ -26,7 +26,7 @@ class UnitMismatchError(ValueError):
     """
 
 
-class Unit(enum.Enum):
+class Unit(NamedChoice):
     """Whom a plan protects: who it is that two neighbouring data sets differ in. A ledger has one too.
 
     Attributes
@@ -47,15 +47,6 @@ class Unit(enum.Enum):
     ROW = "row"
     PERSON = "person"
     TEACHER = "teacher"
-
-    @classmethod
-    def of(cls, value: Unit | str) -> Unit:
-        """The unit itself, or the one with this name."""
-        try:
-            return cls(value)
-        except ValueError:
-            pass
-        raise ValueError('unit must be "row", "person" or "teacher" (see snugdp.Unit)')
 
     @classmethod
     def of_label(cls, label: str) -> Unit:

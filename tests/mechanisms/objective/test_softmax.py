@@ -57,7 +57,7 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
     for _ in range(4):
         theta = [Fraction(int(v), 2**20) for v in rng.integers(-size * 2**20, size * 2**20 + 1, 5)]
         theta[1] = theta[0] + Fraction(1, 2**19)  # two classes that are hard to tell apart
-        work = SoftmaxGradient(LINE, theta, 5, level)
+        work = SoftmaxGradient(LINE, theta, 5, level=level)
         for t, w in rng.integers(-LIMIT, LIMIT + 1, (40 if level == 0 else 8, 2)).tolist():
             state = work.empty()
             work.add(state, np.array([[float(t)]]), np.array([float(w)]))
@@ -77,7 +77,7 @@ def test_every_row_is_within_the_proved_error(level: int, size: int) -> None:
 def test_levels_agree_and_errors_shrink_also_for_points_that_floats_cannot_hold() -> None:
     rng, table = np.random.default_rng(3), strange(60, 1)
     theta = [Fraction(int(v), 2**70) for v in rng.integers(-(2**62), 2**62, 9)]
-    results = [(w := SoftmaxGradient(SCHEMA, theta, 3, level)).gradient(folded(w, table)) for level in range(3)]
+    results = [(w := SoftmaxGradient(SCHEMA, theta, 3, level=level)).gradient(folded(w, table)) for level in range(3)]
     for (rough, error), (fine, small) in pairwise(results):
         assert small < error / 2**40
         assert distance(rough, fine) <= error + small
@@ -90,7 +90,7 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     table = strange(400, 2)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=90)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    work = pickle.loads(pickle.dumps(SoftmaxGradient(SCHEMA, theta, 3, level, hessian=True)))
+    work = pickle.loads(pickle.dumps(SoftmaxGradient(SCHEMA, theta, 3, level=level, hessian=True)))
     whole = folded(work, table)
     parts = [folded(work, table[i::3]) for i in (1, 2, 0)]
     merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
@@ -100,13 +100,13 @@ def test_every_order_and_partition_gives_the_same_sums(level: int, tmp_path: Pat
     assert held.images() is not None
     assert held.state(work).sums == whole.sums
     with pytest.raises(ValueError, match="not statistics"):
-        SoftmaxGradient(SCHEMA, theta, 3, level + 2).unpack(work.pack(whole))
+        SoftmaxGradient(SCHEMA, theta, 3, level=level + 2).unpack(work.pack(whole))
 
 
 def test_the_hessian_is_the_derivative_of_the_gradient() -> None:
     table, step = frame(50, 4, "class"), Fraction(1, 2**12)
     theta = [Fraction(k - 4, 8) for k in range(9)]
-    at = SoftmaxGradient(SCHEMA, theta, 3, 0, hessian=True)
+    at = SoftmaxGradient(SCHEMA, theta, 3, level=0, hessian=True)
     second = at.second(folded(at, table))
     for j in range(9):
         ends = []

@@ -151,7 +151,7 @@ def argument(loss: Loss, theta: Fraction, t: int, w: int) -> tuple[Fraction, int
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_slopes_and_weights_of_single_rows_are_within_their_proved_errors(loss: Loss, level: int) -> None:
     for number, theta in enumerate([Fraction(5, 8), Fraction(987654321, 2**27), Fraction(0), Fraction(-3000001)]):
-        work = GradientEnclosure(ONE, [theta], loss, level)
+        work = GradientEnclosure(ONE, [theta], loss, level=level)
         second = HessianEnclosure(work)
         first_bound = float_error(loss) if level == 0 else Fraction(2)
         for t, w in whole_rows(number, float(theta))[:: often(9, 3) if level == 0 else often(22, 11)]:
@@ -176,7 +176,7 @@ def gathered(work: HessianEnclosure, table: pl.DataFrame) -> Curvatures:
 @pytest.mark.parametrize("loss", [Logistic(), TamedPoisson(4, 2), LogCosh("0.3")], ids=str)
 @pytest.mark.parametrize("level", [0, 1])
 def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss, level: int) -> None:
-    work, table = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level)), frame(300, 2)
+    work, table = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level=level)), frame(300, 2)
     whole = work.gram(gathered(work, table))
     parts = [gathered(work, table[i::3]) for i in (2, 0, 1)]
     merged = work.merge(work.merge(parts[0], parts[1]), work.unpack(work.pack(parts[2])))
@@ -186,7 +186,7 @@ def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss,
     held = run(Rows(table, SCHEMA).state(ImagePass(SCHEMA)), pickle.loads(pickle.dumps(work)), 2)
     assert work.gram(held) == whole
     assert whole == [list(column) for column in zip(*whole, strict=True)]
-    first = GradientEnclosure(SCHEMA, THETA, loss, level)
+    first = GradientEnclosure(SCHEMA, THETA, loss, level=level)
     with pytest.raises(ValueError, match="not statistics"):
         work.unpack(first.pack(first.empty()))
 
@@ -195,14 +195,14 @@ def test_a_hessian_is_the_same_for_every_partition_and_after_packing(loss: Loss,
 def test_levels_of_a_hessian_agree_within_their_errors_with_floats(loss: Loss) -> None:
     table, found = frame(200, 3), []
     for level in (0, 1, 2):
-        work = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level))
+        work = HessianEnclosure(GradientEnclosure(SCHEMA, THETA, loss, level=level))
         state = gathered(work, table)
         matrix = np.array([[value * work.unit for value in row] for row in work.gram(state)])
         found.append((matrix, work.error(state)))
     for (rough, error), (fine, small) in pairwise(found):
         assert sum((rough - fine).ravel() ** 2) <= (error + small) ** 2
         assert small < error / 2**40
-    plain = GradientEnclosure(SCHEMA, THETA, loss, 0, hessian=True)
+    plain = GradientEnclosure(SCHEMA, THETA, loss, level=0, hessian=True)
     about = plain.second(plain.fold(plain.empty(), nw.from_native(table, eager_only=True)))
     assert np.allclose(found[0][0].astype(float), about, rtol=1e-12)
 

@@ -16,7 +16,7 @@ import snugdp
 from snugdp.secrecy.secret import unwrap
 from snugdp.tables.engines import Local, gather
 from snugdp.tables.passes.counts.keys import key_column
-from snugdp.tables.persons import totals as module
+from snugdp.tables.persons import passes
 from snugdp.tables.persons.totals import (
     GroupEntries,
     PersonTotals,
@@ -92,8 +92,8 @@ def test_the_same_in_memory_and_in_files(
 ) -> None:
     table = rows(kind)
     want = expected(table, cells)
-    for room, kept in ((module.MAX_BYTES, Totals), (60_000, SpilledTotals), (8_000, SpilledTotals)):
-        monkeypatch.setattr(module, "MAX_BYTES", room)
+    for room, kept in ((passes.MAX_BYTES, Totals), (60_000, SpilledTotals), (8_000, SpilledTotals)):
+        monkeypatch.setattr(passes, "MAX_BYTES", room)
         for seed, container in enumerate(("polars", "files", "csv")):
             data = CONTAINERS[container](table.sample(fraction=1, shuffle=True, seed=seed), tmp_path)
             found: PersonTotals = unwrap(person_totals(open_source(data), entries(cells), "who"))
@@ -104,7 +104,7 @@ def test_the_same_in_memory_and_in_files(
 def test_what_is_left_in_memory_joins_what_is_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rows go into files, and the few after them are not many enough to follow."""
     table, work = rows("numbers"), TotalsPass(entries(40), "who")
-    monkeypatch.setattr(module, "MAX_BYTES", 60_000)
+    monkeypatch.setattr(passes, "MAX_BYTES", 60_000)
     state = work.empty()
     for part in (table[:-10], table[-10:]):
         state = work.fold(state, nw.from_native(part, eager_only=True))
@@ -117,8 +117,8 @@ def test_parts_packed_states_and_threads_do_not_matter(monkeypatch: pytest.Monke
     table = rows("text")
     work = TotalsPass(entries(40), "who")
     want = expected(table, 40)
-    for room in (module.MAX_BYTES, 20_000):
-        monkeypatch.setattr(module, "MAX_BYTES", room)
+    for room in (passes.MAX_BYTES, 20_000):
+        monkeypatch.setattr(passes, "MAX_BYTES", room)
         states = [gather(open_source(table[start::3]), work) for start in range(3)]
         first = work.unpack(work.pack(states[0]))
         for state in states[1:]:
@@ -137,7 +137,7 @@ def test_releases_are_the_same_from_files(monkeypatch: pytest.MonkeyPatch) -> No
         snugdp.GroupBy(by="c", keys=[1, 2], statistics={"x": "mean"}, bounds={"x": (0, 1)}, max_rows=4, **given),
     ]
     here = [str(each.release(table, noise=snugdp.Simulation(3)).value) for each in asked]
-    monkeypatch.setattr(module, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(passes, "MAX_BYTES", 20_000)
     assert [str(each.release(table, noise=snugdp.Simulation(3)).value) for each in asked] == here
     ranks = RankEntries("x", snugdp.Median(column="x", bounds=(0, 1), step=0.125, epsilon=1)._grid)
     found = unwrap(person_totals(open_source(table), ranks, "who"))
@@ -159,10 +159,10 @@ def test_no_rows_and_rows_in_no_cell() -> None:
 CHILD = """
 import resource, sys
 import numpy as np, polars as pl
-from snugdp.tables.persons import totals
+from snugdp.tables.persons import passes, totals
 from tests.tables.persons.test_totals import entries
 from snugdp.tables.sources import open_source
-totals.MAX_BYTES = 24 * 2**20
+passes.MAX_BYTES = 24 * 2**20
 found = []
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 data = totals.person_totals(open_source(sys.argv[1]), entries(40), "who")

@@ -12,8 +12,14 @@ from functools import lru_cache
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.inference.whitening import WhitenedFit, WhitenedMethod, Whitening, whitened_design
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget
+from snugdp.mechanisms.inference.whitening import (
+    WhitenedFit,
+    WhitenedMethod,
+    WhitenedParts,
+    Whitening,
+    whitened_design,
+)
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.adaptive import glm_square
 from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import GLMRun, company_run, nothing_left, root_below
@@ -34,8 +40,15 @@ _SHARES = tuple(Fraction(part, 100) for part in (6, 2, 12))
 _LONG = 0.02  # of the rows, about, are left out
 
 
+@dataclass(frozen=True)
+class _GLMParts(WhitenedParts):
+    """With the run."""
+
+    run: GLMRun
+
+
 @lru_cache(maxsize=64)
-def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> tuple[Whitening, GLMRun]:
+def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> _GLMParts:
     rows = whitened_design(design.entries)
     square = glm_square(rows, budget, (loss,), beside)
     if square <= 0:
@@ -46,7 +59,7 @@ def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> 
     run = company_run(rows, budget, loss, m, whitening.mu_squared + beside)
     if not (run.cost + Cost(mu_squared=whitening.mu_squared + beside)).fits(budget):
         raise nothing_left(beside)
-    return whitening, run
+    return _GLMParts(whitening, run)
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,9 @@ class WhitenedGLM(WhitenedMethod):
     losses: Losses
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
         if len(self.losses) != 1 or not isinstance(self.losses[0], Logistic | TamedPoisson):
             raise ValueError("there are intervals for two classes and for counts: use inference=False for others")
-        self._whitening  # noqa: B018  # what is wrong is told here, in public
+        super().__post_init__()
 
     @property
     def _loss(self) -> Loss:
@@ -76,17 +88,13 @@ class WhitenedGLM(WhitenedMethod):
         return loss
 
     @property
-    def _planned(self) -> tuple[Whitening, GLMRun]:
+    def _planned(self) -> _GLMParts:
         return _glm_parts(self.design, self.budget, self._loss, self.beside)
-
-    @property
-    def _all_directions(self) -> Whitening:
-        return self._planned[0]
 
     @property
     def _run(self) -> GLMRun:
         """The run in as many directions as there are: the same m and kappa."""
-        return replace(self._planned[1], design=whitened_design(self._whitening.directions))
+        return replace(self._planned.run, design=whitened_design(self._whitening.directions))
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""

@@ -16,11 +16,12 @@ from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.inference.whitening import (
     WhitenedFit,
     WhitenedMethod,
+    WhitenedParts,
     Whitening,
     constant_line,
     whitened_design,
 )
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
@@ -29,7 +30,7 @@ from snugdp.mechanisms.objective.perturbation import (
     root_above,
     root_below,
 )
-from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
+from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, TargetLooks
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -51,19 +52,16 @@ _GUESS = 0.2  # mean size of a target, as a part of its bound
 
 
 @dataclass(frozen=True)
-class _LineParts:
-    """What a budget affords: the releases before the run, and the run with its smallest ridge."""
+class _LineParts(WhitenedParts):
+    """The looks before the run, and the run with its smallest ridge."""
 
-    centre: MeanTarget | None
-    sizes: SizeHistogram
-    whitening: Whitening
+    looks: TargetLooks
     run: Perturbation
 
     @property
     def cost(self) -> Cost:
         """All of it."""
-        others = Cost(mu_squared=self.whitening.mu_squared) + self.sizes.cost + self.run.cost
-        return others if self.centre is None else others + self.centre.cost
+        return Cost(mu_squared=self.whitening.mu_squared) + self.looks.cost + self.run.cost
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +81,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     centre = MeanTarget(design, mus[0]) if mus[0] else None
     noise = float(_USUAL / m)
     whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_LONG, noise=noise)
-    parts = _LineParts(centre, SizeHistogram(design, mus[1]), whitening, run)
+    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
     return parts
@@ -106,17 +104,9 @@ class WhitenedLine(WhitenedMethod):
 
     intervals: bool = True
 
-    def __post_init__(self) -> None:
-        check_budget(self.budget)
-        self._whitening  # noqa: B018  # what is wrong is told here, in public
-
     @property
     def _planned(self) -> _LineParts:
         return _line_parts(self.design, self.budget, self.beside, self.intervals)
-
-    @property
-    def _all_directions(self) -> Whitening:
-        return self._planned.whitening
 
     def _run(self, sizes: Sizes) -> Perturbation:
         """The run in as many directions as there are, at the scale that the sizes ask for: the same m and kappa."""
@@ -127,7 +117,7 @@ class WhitenedLine(WhitenedMethod):
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        parts, run = self._planned, self._planned.run
+        run = self._planned.run
         before, after = self._whitening.steps()
         needed = (self._whitening.note,) if self.intervals else ()
         proved = THEOREMS[self.intervals]
@@ -135,8 +125,7 @@ class WhitenedLine(WhitenedMethod):
             proved.title,
             proved,
             (
-                *([parts.centre.step("centre", "mean-target")] if parts.centre else []),
-                parts.sizes.step("sizes", "target-sizes", parts.sizes.deviation),
+                *self._planned.looks.steps(),
                 *before,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
                 *after,
@@ -156,11 +145,9 @@ class WhitenedLine(WhitenedMethod):
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""
-        mean, histogram = self._planned.centre, self._planned.sizes
-        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
-        around = (*(Fraction(0),) * (self.design.entries - 1), centre)
-        counts = histogram.draw(data, noise.at("sizes"), around)  # 2
-        return Sizes.read(counts, float(histogram.deviation), centre)
+        looks = self._planned.looks
+        centre, counts = looks.draw(data, noise)  # 1, 2
+        return Sizes.read(counts, float(looks.sizes.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> WhitenedFit:
         """Whiten and run; for intervals take both matrices at the result."""

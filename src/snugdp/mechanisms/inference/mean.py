@@ -23,11 +23,12 @@ from snugdp.mechanisms.inference.whitening import (
     Floats,
     WhitenedFit,
     WhitenedMethod,
+    WhitenedParts,
     Whitening,
     constant_line,
     whitened_design,
 )
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget
+from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.noisy_sums import (
     check_gradients,
     gradient_law,
@@ -37,7 +38,7 @@ from snugdp.mechanisms.linear.noisy_sums import (
     noisy_gram,
 )
 from snugdp.mechanisms.objective.perturbation import nothing_left, root_below
-from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram
+from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, TargetLooks
 from snugdp.noise import Noise
 from snugdp.numerics.rounded import clear
 from snugdp.propose.forecast import Accuracy, Forecast, Note
@@ -65,12 +66,10 @@ _GUESS = 0.2  # the size of a residual, as a part of the bound on targets
 
 
 @dataclass(frozen=True)
-class _MeanParts:
-    """What a budget affords, by mu."""
+class _MeanParts(WhitenedParts):
+    """The looks at targets, and what follows by mu."""
 
-    centre: MeanTarget | None
-    sizes: SizeHistogram
-    whitening: Whitening
+    looks: TargetLooks
     matrix: Fraction
     pilot: Fraction
     residuals: Fraction
@@ -79,9 +78,8 @@ class _MeanParts:
     @property
     def mu_squared(self) -> Fraction:
         """Of all of it."""
-        others = (self.matrix, self.pilot, self.residuals, self.step, self.sizes.mu)
-        centre = Fraction(0) if self.centre is None else self.centre.mu
-        return self.whitening.mu_squared + centre**2 + sum(mu**2 for mu in others)
+        others = (self.matrix, self.pilot, self.residuals, self.step)
+        return self.whitening.mu_squared + self.looks.cost.mu_squared + sum(mu**2 for mu in others)
 
 
 @lru_cache(maxsize=64)
@@ -94,7 +92,8 @@ def _mean_parts(design: Design, budget: Budget, beside: Fraction) -> _MeanParts:
     noise = _USUAL_CLIP / float(mus[8])
     whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[7], share=_LONG, noise=noise)
     centre = MeanTarget(design, mus[0]) if mus[0] else None
-    return _MeanParts(centre, SizeHistogram(design, mus[1]), whitening, mus[4], mus[5], mus[6], mus[8])
+    looks = TargetLooks(centre, SizeHistogram(design, mus[1]))
+    return _MeanParts(whitening, looks, mus[4], mus[5], mus[6], mus[8])
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,12 @@ class WhitenedMean(WhitenedMethod):
     """
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
-        check_gradients(self._rows_design)  # what is wrong is told here, in public
+        super().__post_init__()
+        check_gradients(self._rows_design)
 
     @property
     def _planned(self) -> _MeanParts:
         return _mean_parts(self.design, self.budget, self.beside)
-
-    @property
-    def _all_directions(self) -> Whitening:
-        return self._planned.whitening
 
     @property
     def _rows_design(self) -> Design:
@@ -142,8 +137,7 @@ class WhitenedMean(WhitenedMethod):
             THEOREM.title,
             THEOREM,
             (
-                *([parts.centre.step("centre", "mean-target")] if parts.centre else []),
-                parts.sizes.step("sizes", "target-sizes", parts.sizes.deviation),
+                *parts.looks.steps(),
                 *before,
                 Step("matrix", StepKind.STATISTIC, matrix, Cost(mu=parts.matrix)),
                 Step("pilot", StepKind.STATISTIC, StepNoise("pilot-line", "gaussian"), Cost(mu=parts.pilot)),
@@ -173,11 +167,8 @@ class WhitenedMean(WhitenedMethod):
     def draw(self, data: Secret[Rows], noise: Noise) -> WhitenedFit:
         """Whiten, fit a pilot, and step from it to least squares."""
         parts, whitening, design = self._planned, self._whitening, self._rows_design
-        mean, sizes = parts.centre, parts.sizes
-        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
-        around = (*(Fraction(0),) * (self.design.entries - 1), centre)
-        counts = sizes.draw(data, noise.at("sizes"), around)  # 2
-        first = clip_from_counts(counts, float(sizes.mu), top=float(self.design.y_bound), factor=1.0)
+        centre, counts = parts.looks.draw(data, noise)  # 1, 2
+        first = clip_from_counts(counts, float(parts.looks.sizes.mu), top=float(self.design.y_bound), factor=1.0)
         matrix, released = whitening.draw(data, noise)  # 3
         rows = whitening.whitened(data, matrix, "shorten")
         hold(rows)

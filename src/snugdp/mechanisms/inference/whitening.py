@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.inference.equation import NoisyEquation
-from snugdp.mechanisms.linear.base import Design, Fit, of_design
+from snugdp.mechanisms.linear.base import Design, Fit, check_budget, of_design
 from snugdp.mechanisms.linear.noisy_sums import law_for, noisy_gram, symmetric
 from snugdp.mechanisms.objective.perturbation import ObjectiveRun, Point
 from snugdp.noise import Gaussian, Noise
@@ -241,6 +241,13 @@ def _as_matrix(values: Floats) -> Matrix:
 
 
 @dataclass(frozen=True)
+class WhitenedParts:
+    """What a budget affords: the whitening, in all directions, and whatever else is released."""
+
+    whitening: Whitening
+
+
+@dataclass(frozen=True)
 class WhitenedMethod:
     """What fits on whitened rows are given.
 
@@ -254,11 +261,15 @@ class WhitenedMethod:
     beside: Fraction = Fraction(0)
     basis: Matrix | None = None
 
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        self._whitening  # noqa: B018  # what is wrong is told here, in public
+
     @property
-    def _all_directions(self) -> Whitening:
-        """As planned, without a basis."""
+    def _planned(self) -> WhitenedParts:
+        """All parts, without a basis."""
         raise NotImplementedError
 
     @property
     def _whitening(self) -> Whitening:
-        return replace(self._all_directions, basis=self.basis)
+        return replace(self._planned.whitening, basis=self.basis)

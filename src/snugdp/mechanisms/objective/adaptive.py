@@ -47,7 +47,15 @@ from snugdp.mechanisms.objective.perturbation import (
     total_cost,
     unit_of,
 )
-from snugdp.mechanisms.objective.scale import MeanRow, MeanTarget, RowRadius, SizeHistogram, Spread
+from snugdp.mechanisms.objective.scale import (
+    MeanRow,
+    MeanTarget,
+    RowRadius,
+    SizeHistogram,
+    Spread,
+    TargetLooks,
+    constant_at,
+)
 from snugdp.mechanisms.objective.shrinkage import unshrunk
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy
@@ -197,6 +205,10 @@ class Adaptive:
         object.__setattr__(self, "_parts", _linear_parts(self.design, self.budget, self.beside))  # in public
 
     @property
+    def _looks(self) -> TargetLooks:
+        return TargetLooks(self._parts.centre, self._parts.sizes)
+
+    @property
     def _m(self) -> float:
         return float(self._parts.runs[0].m)
 
@@ -222,13 +234,12 @@ class Adaptive:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run, parts = self._planned, self._parts
+        run = self._planned
         return Plan(
             LINEAR.title,
             LINEAR,
             (
-                *([parts.centre.step("centre", "mean-target")] if parts.centre else []),
-                parts.sizes.step("sizes", "target-sizes", parts.sizes.deviation),
+                *self._looks.steps(),
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
@@ -247,20 +258,14 @@ class Adaptive:
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""
-        mean, histogram = self._parts.centre, self._parts.sizes
-        centre = Fraction(0) if mean is None else mean.draw(data, noise.at("centre"))  # 1
-        counts = histogram.draw(data, noise.at("sizes"), self._around(centre))  # 2
-        return Sizes.read(counts, float(histogram.deviation), centre)
+        centre, counts = self._looks.draw(data, noise)  # 1, 2
+        return Sizes.read(counts, float(self._parts.sizes.deviation), centre)
 
     def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> Fit:
         """The run at the scale that the sizes ask for."""
         run = self._run(self.tau(certificate))  # 3
-        theta = coefficients_of([run], data, noise.at("release"), self._around(certificate.centre))  # 4
+        theta = coefficients_of([run], data, noise.at("release"), constant_at(certificate.centre, self.design))  # 4
         return fit_of(theta, {**run.released, "centre": float(certificate.centre)})
-
-    def _around(self, centre: Fraction) -> tuple[Fraction, ...]:
-        """The line that is the same everywhere."""
-        return (*(Fraction(0),) * (self.design.entries - 1), centre)
 
 
 def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design) -> Fraction:

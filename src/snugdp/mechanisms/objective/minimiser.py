@@ -104,8 +104,8 @@ class PerturbedLoss(PrivateState):
         """The pass over the rows that sums gradients at exactly this point: of one loss, or of all classes at once."""
         loss, rows = self.loss, self.rows
         if isinstance(loss, Softmax):
-            return SoftmaxGradient(rows.schema, theta, loss.classes, level, hessian, rows.bits)
-        return GradientEnclosure(rows.schema, theta, loss, level, hessian, rows.bits)
+            return SoftmaxGradient(rows.schema, theta, loss.classes, level=level, hessian=hessian, bits=rows.bits)
+        return GradientEnclosure(rows.schema, theta, loss, level=level, hessian=hessian, bits=rows.bits)
 
     def _read(self, theta: tuple[Fraction, ...], level: int, hessian: bool) -> None:
         work = self.gradient_pass(theta, level, hessian)

@@ -130,6 +130,37 @@ class SizeHistogram(DesignRelease):
 
 
 @dataclass(frozen=True)
+class TargetLooks:
+    """What is looked at before a line is fitted: the mean of the targets, if it has an intercept, and their sizes.
+
+    Guarantee: ``cost``, when one row comes or goes (``scale.proof.md``, Theorems 2 and 3).
+    """
+
+    centre: MeanTarget | None
+    sizes: SizeHistogram
+
+    @property
+    def cost(self) -> Cost:
+        """Of both."""
+        return self.sizes.cost if self.centre is None else self.centre.cost + self.sizes.cost
+
+    def steps(self) -> tuple[Step, ...]:
+        """Those of a plan."""
+        mean = () if self.centre is None else (self.centre.step("centre", "mean-target"),)
+        return (*mean, self.sizes.step("sizes", "target-sizes", self.sizes.deviation))
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> tuple[Fraction, list[int]]:
+        """The released mean, 0 without an intercept, and the noisy counts of distances from it by size."""
+        centre = Fraction(0) if self.centre is None else self.centre.draw(rows, noise.at("centre"))
+        return centre, self.sizes.draw(rows, noise.at("sizes"), constant_at(centre, self.sizes.design))
+
+
+def constant_at(centre: Fraction, design: Design) -> tuple[Fraction, ...]:
+    """The line that is the same everywhere."""
+    return (*(Fraction(0),) * (design.entries - 1), centre)
+
+
+@dataclass(frozen=True)
 class Spread:
     """What is known before a fit: about where rows lie, how far from there, and how many there are. Released, noisy.
 

@@ -84,8 +84,9 @@ class MomentStatistic(ClippedStatistic):
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         """The statistic in the user's units, for numbers from ``lower`` on over this width."""
 
+    @staticmethod
     @abstractmethod
-    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
+    def _with_hidden(hidden: HiddenPart, shown: Estimate, rows: float, /) -> Estimate:
         """The same with what clipping may hide of at least so many rows."""
 
     def _about_population(self, shown: Estimate, moments: NoisyMoments, lower: float, width: float) -> Estimate:
@@ -130,7 +131,7 @@ class MomentStatistic(ClippedStatistic):
         ends = clip.low * unit, (clip.high - clip.low) * unit
         shown = self._about_population(self._shown(self._statistic(moments), *ends), moments, *ends)
         hidden = HiddenPart.of(clip, self._grid, found=isinstance(self.bounds, FoundNumber))
-        return self._with_hidden(shown, hidden, moments.least_rows)
+        return self._with_hidden(hidden, shown, moments.least_rows)
 
     def _error(self, share: Share, rows: int) -> float:
         """With so many rows that fill their bounds evenly, in the user's units."""
@@ -160,6 +161,7 @@ class Mean(MomentStatistic):
 
     inference: bool = False
     _statistic = staticmethod(NoisyMoments.mean)
+    _with_hidden = staticmethod(HiddenPart.of_mean)
 
     def __post_init__(self) -> None:
         if self.inference and self.clip == "auto" and not self._open and not isinstance(self.bounds, FoundNumber):
@@ -188,9 +190,6 @@ class Mean(MomentStatistic):
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return mean_of(found, lower, width)
 
-    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
-        return hidden.of_mean(shown, rows)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Variance(MomentStatistic):
@@ -205,12 +204,10 @@ class Variance(MomentStatistic):
     """
 
     _statistic = staticmethod(NoisyMoments.variance)
+    _with_hidden = staticmethod(HiddenPart.of_variance)
 
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return Estimate(found.value * width**2, found.error * width**2, found.count)
-
-    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
-        return hidden.of_variance(shown, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,11 +222,10 @@ class StandardDeviation(Variance):
     True
     """
 
+    _with_hidden = staticmethod(HiddenPart.of_deviation)
+
     def _shown(self, found: Found, lower: float, width: float) -> Estimate:
         return deviation_of(found, width)
-
-    def _with_hidden(self, shown: Estimate, hidden: HiddenPart, rows: float) -> Estimate:
-        return hidden.of_deviation(shown, rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,8 +39,17 @@ def checked(source: Source, columns: Sequence[str], person: str, key: int) -> tu
     return names
 
 
+class HeldPass:
+    """A pass that holds what it has read of persons: in memory while there is room, then in files."""
+
+    @property
+    def room(self) -> int:
+        """The bytes that each of the states that are folded side by side may hold."""
+        return MAX_BYTES // cores()
+
+
 @dataclass(frozen=True)
-class PersonPass:
+class PersonPass(HeldPass):
     """A pass that looks at all rows of a person together. For tables of this process: the state does not travel.
 
     ``names``: the columns of the result.
@@ -54,11 +63,6 @@ class PersonPass:
     def columns(self) -> tuple[str, ...]:
         """The columns that are read, each once."""
         return tuple(dict.fromkeys([*self.names, self.person]))
-
-    @property
-    def room(self) -> int:
-        """The bytes that each of the states that are folded side by side may hold."""
-        return MAX_BYTES // cores()
 
     def empty(self) -> Held:
         """No rows."""

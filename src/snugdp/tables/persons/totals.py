@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.engines import cores, gather
+from snugdp.tables.engines import gather
 from snugdp.tables.grid import CellRange
 from snugdp.tables.passes.columns.statistics import CellMeasure, CellNumbers, ReadColumns, read_images
 from snugdp.tables.passes.counts.groups import BITS, UNIT, ValueColumn
 from snugdp.tables.passes.counts.keys import KeyColumn
 from snugdp.tables.passes.counts.value_counts import WeightedCells
+from snugdp.tables.persons import passes
 from snugdp.tables.persons.hashing import mixed, subkeys
 from snugdp.tables.persons.images import rows_of_persons
 from snugdp.tables.persons.order import HASH, TEXT, WHO, in_order
-from snugdp.tables.persons.passes import checked
+from snugdp.tables.persons.passes import HeldPass, checked
 from snugdp.tables.sources import Source
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.spill import Spill, SpilledRows
@@ -34,7 +35,6 @@ from snugdp.tables.spill import Spill, SpilledRows
 Integers: TypeAlias = NDArray[np.int64]
 
 ROWS = "rows"
-MAX_BYTES = 500 * 2**20  # in memory
 _BUCKET_BITS = 6
 _BUCKETS = 1 << _BUCKET_BITS
 _MAX_DEPTH = 64 // _BUCKET_BITS
@@ -316,7 +316,7 @@ class PersonLines(PrivateState):
                 if bucket == _LOOSE:
                     yield lines
                 else:
-                    inner.add(lines, MAX_BYTES)
+                    inner.add(lines, passes.MAX_BYTES)
             yield from inner.whole()
 
 
@@ -339,7 +339,7 @@ def _summed(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class TotalsPass:
+class TotalsPass(HeldPass):
     """Adds up what each person adds to each cell.
 
     Guarantee: the totals are the union over persons of a function of that person's own rows and of public values
@@ -358,11 +358,6 @@ class TotalsPass:
     def schema(self) -> ReadColumns | None:
         """The types that they must have."""
         return self.entries.schema
-
-    @property
-    def room(self) -> int:
-        """The bytes that each of the states that are folded side by side may hold."""
-        return MAX_BYTES // cores()
 
     def empty(self) -> PersonLines:
         """No rows."""

@@ -77,7 +77,7 @@ def test_every_row_is_within_the_proved_error(loss: Loss, level: int) -> None:
     worst = Fraction(0)
     thetas = [Fraction(5, 8), Fraction(-987654321, 2**30), Fraction(10**9 + 7), Fraction(3, 2**47), Fraction(0)]
     for number, theta in enumerate(thetas if level == 0 else thetas[:2]):
-        work = GradientEnclosure(ONE, [theta], loss, level)
+        work = GradientEnclosure(ONE, [theta], loss, level=level)
         bound = float_error(loss) if level == 0 else Fraction(2)
         for t, w in list(rows_for(loss, theta, number))[:: often(3, 1) if level == 0 else 7]:
             state = work.empty()
@@ -98,7 +98,7 @@ def test_a_point_finer_than_level_0_takes_is_paid_for() -> None:
     fine = tuple(value + Fraction(1, 2**60) for value in THETA)
     frame = made(400, 3)
     for loss in (LogCosh("0.25"), Huber("0.2")):
-        coarse, exact = GradientEnclosure(SCHEMA, fine, loss), GradientEnclosure(SCHEMA, fine, loss, 1)
+        coarse, exact = GradientEnclosure(SCHEMA, fine, loss), GradientEnclosure(SCHEMA, fine, loss, level=1)
         rough, error = coarse.gradient(coarse.fold(coarse.empty(), frame))
         true, small = exact.gradient(exact.fold(exact.empty(), frame))
         assert small < error / 2**40
@@ -131,7 +131,9 @@ def distance(one: list[Fraction], other: list[Fraction]) -> Fraction:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_levels_agree_within_their_errors_and_errors_shrink(loss: Loss) -> None:
     frame = made(300, 1)
-    results = [(w := GradientEnclosure(SCHEMA, THETA, loss, level)).gradient(folded(w, frame)) for level in range(3)]
+    results = [
+        (w := GradientEnclosure(SCHEMA, THETA, loss, level=level)).gradient(folded(w, frame)) for level in range(3)
+    ]
     for (rough, error), (fine, small) in pairwise(results):
         assert small < error / 2**40
         assert distance(rough, fine) <= error + small
@@ -140,7 +142,7 @@ def test_levels_agree_within_their_errors_and_errors_shrink(loss: Loss) -> None:
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("loss", [LogCosh("0.25"), Huber("0.2"), Logistic()], ids=str)
 def test_every_order_partition_and_block_gives_the_same_bytes(loss: Loss, level: int) -> None:
-    work = GradientEnclosure(SCHEMA, THETA, loss, level)
+    work = GradientEnclosure(SCHEMA, THETA, loss, level=level)
     table = native(500, 2)
     expected = work.pack(folded(work, nw.from_native(table, eager_only=True)))
     rng = np.random.default_rng(5)
@@ -221,7 +223,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="dyadic"):
         GradientEnclosure(SCHEMA, (*THETA[:2], Fraction(1, 3)), LogCosh(1))
     with pytest.raises(ValueError, match="level"):
-        GradientEnclosure(SCHEMA, THETA, LogCosh(1), -1)
+        GradientEnclosure(SCHEMA, THETA, LogCosh(1), level=-1)
     with pytest.raises(ValueError, match="target"):
         GradientEnclosure(Schema({"a": Number(0, 1)}), THETA, LogCosh(1))
     with pytest.raises(TypeError, match="LogCosh"):

@@ -25,7 +25,7 @@ THETA = (Fraction(1, 3 * 2**3).limit_denominator(8), Fraction(-5, 8), Fraction(1
 PASSES: dict[str, RowPass[Any]] = {
     "gram": GramPass(SCHEMA),
     "log-cosh": GradientEnclosure(SCHEMA, THETA, LogCosh("0.25"), hessian=True),
-    "logistic, from balls": GradientEnclosure(SCHEMA, THETA, Logistic(), 1),
+    "logistic, from balls": GradientEnclosure(SCHEMA, THETA, Logistic(), level=1),
     "softmax": SoftmaxGradient(SCHEMA, THETA * 3, 3),
 }
 

@@ -212,6 +212,23 @@ class PairOptions(StatisticOptions):
         self.release(choices, name, " and ".join(self.column), query, public, within=within)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RankOptions(StatisticOptions):
+    """One column of numbers that is asked about by ranks."""
+
+    column: OneColumn
+    lower: Lower = None
+    upper: Upper = None
+    step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0"
+
+    def ask(self, choices: ReleaseOptions, name: str, make: Callable[..., Any], **asks: Any) -> None:
+        """Release something of its order."""
+        bounds = self.bounds(self.column, self.lower, self.upper)
+        query = make(column=self.column, bounds=bounds, step=self.step, **asks, **self.budget)
+        _numbers(self.data, [self.column])
+        self.release(choices, name, self.column, query, {"bounds": _between(bounds), **asks})
+
+
 @releasing
 def count(
     asked: StatisticOptions,
@@ -380,13 +397,9 @@ def histogram(
 
 @releasing
 def quantile_table(
-    asked: StatisticOptions,
+    asked: RankOptions,
     *,
-    column: OneColumn,
     bins: Annotated[int, typer.Option(min=2, help="Into how many parts of about equal size the column is cut.")] = 10,
-    lower: Lower = None,
-    upper: Upper = None,
-    step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0",
     choices: ReleaseOptions,
 ) -> None:
     """A histogram whose edges are found in private: for columns without bounds, or with wide ones.
@@ -395,21 +408,14 @@ def quantile_table(
     """
     from snugdp.queries.order_statistics.quantile_table import QuantileTable
 
-    low, high = asked.bounds(column, lower, upper)
-    query = QuantileTable(column=column, bins=bins, bounds=(low, high), step=step, **asked.budget)
-    _numbers(asked.data, [column])
-    asked.release(choices, "quantile-table", column, query, {"bounds": _between((low, high)), "bins": bins})
+    asked.ask(choices, "quantile-table", QuantileTable, bins=bins)
 
 
 @releasing
 def quantile_interval(
-    asked: StatisticOptions,
+    asked: RankOptions,
     *,
-    column: OneColumn,
     q: Annotated[str, typer.Option("--q", help="Which quantile, between 0 and 1; 0.5 is the median.")] = "0.5",
-    lower: Lower = None,
-    upper: Upper = None,
-    step: Annotated[str, typer.Option(help="The public spacing of the values, such as 1 for whole years.")] = "0",
     choices: ReleaseOptions,
 ) -> None:
     """A 95 % confidence interval for a quantile of the population.
@@ -418,10 +424,7 @@ def quantile_interval(
     """
     from snugdp.queries.order_statistics.interval import QuantileInterval
 
-    low, high = asked.bounds(column, lower, upper)
-    query = QuantileInterval(column=column, q=q, bounds=(low, high), step=step, **asked.budget)
-    _numbers(asked.data, [column])
-    asked.release(choices, "quantile-interval", column, query, {"bounds": _between((low, high)), "q": q})
+    asked.ask(choices, "quantile-interval", QuantileInterval, q=q)
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {

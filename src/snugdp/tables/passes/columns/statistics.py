@@ -146,37 +146,63 @@ class PowerSums:
         return np.where(known, 0, -1), tuple(cells**power for power in range(self.degree + 1))
 
 
+class CellCounts:
+    """How many rows are in each cell: every row counts once, in one of them."""
+
+    width = largest = 1
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        raise NotImplementedError
+
+    @property
+    def cells(self) -> int:
+        """One for each sum."""
+        return self.size
+
+    def places(self, read: Reader) -> Integers:
+        """The cell of every row."""
+        raise NotImplementedError
+
+    def sums(self, rows: int, read: Reader) -> list[int]:
+        """The counts over some rows."""
+        counts: list[int] = np.bincount(self.places(read), minlength=self.size).tolist()
+        return counts
+
+    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
+        """One for each row."""
+        return self.places(read), (np.ones(rows, dtype=np.int64),)
+
+
 @dataclass(frozen=True)
-class TruthCounts:
+class TruthCounts(CellCounts):
     """How many cells are no, yes and neither."""
 
     column: str
-    size = cells = 3
-    width = largest = 1
+
+    @property
+    def size(self) -> int:
+        """No, yes and neither."""
+        return 3
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
         """The column, as booleans."""
         return ((self.column, "booleans"),)
 
-    def sums(self, rows: int, read: Reader) -> list[int]:
-        """The counts over some rows."""
+    def places(self, read: Reader) -> Integers:
+        """The cell of every row."""
         values = read(self.column, "booleans")
-        return [int(np.count_nonzero(cells)) for cells in (values == 0, values == 1, np.isnan(values))]
-
-    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
-        """One for each row."""
-        values = read(self.column, "booleans")
-        return np.where(np.isnan(values), 2, (values == 1).astype(np.int64)), (np.ones(rows, dtype=np.int64),)
+        return np.where(np.isnan(values), 2, (values == 1).astype(np.int64))
 
 
 @dataclass(frozen=True)
-class LabelCounts:
+class LabelCounts(CellCounts):
     """How many cells are each of the names, another label, and missing."""
 
     column: str
     names: Names
-    width = largest = 1
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
@@ -188,22 +214,14 @@ class LabelCounts:
         """The names and two more."""
         return len(self.names) + 2
 
-    cells = size
-
-    def sums(self, rows: int, read: Reader) -> list[int]:
-        """The counts over some rows."""
+    def places(self, read: Reader) -> Integers:
+        """The cell of every row."""
         places = read(self.column, self.names)
-        counts: list[int] = np.bincount(places + 1, minlength=self.size).tolist()
-        return [*counts[1:], counts[0]]
-
-    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
-        """One for each row."""
-        places = read(self.column, self.names)
-        return np.where(places < 0, self.size - 1, places), (np.ones(rows, dtype=np.int64),)
+        return np.where(places < 0, self.size - 1, places)
 
 
 @dataclass(frozen=True)
-class EdgeCounts:
+class EdgeCounts(CellCounts):
     """How many cells are below the first edge, from one edge up to the next, at or above the last, and missing.
 
     A number on an edge is above it, but for the last one, which belongs to the cell below it.
@@ -211,7 +229,6 @@ class EdgeCounts:
 
     column: str
     edges: tuple[float, ...]
-    width = largest = 1
 
     @property
     def reads(self) -> tuple[tuple[str, Reading], ...]:
@@ -223,20 +240,13 @@ class EdgeCounts:
         """The cells between the edges, the two outside, and one for what is missing."""
         return len(self.edges) + 2
 
-    cells = size
-
-    def sums(self, rows: int, read: Reader) -> list[int]:
-        """The counts over some rows."""
-        counts: list[int] = np.bincount(self.entries(rows, read)[0], minlength=self.size).tolist()
-        return counts
-
-    def entries(self, rows: int, read: Reader) -> tuple[Integers, tuple[Integers, ...]]:
-        """One for each row."""
+    def places(self, read: Reader) -> Integers:
+        """The cell of every row."""
         values = read(self.column, "numbers").astype(np.float64, copy=False)
         at = np.searchsorted(np.array(self.edges), values, side="right")
         at[values == self.edges[-1]] -= 1
         at[np.isnan(values)] = len(self.edges) + 1
-        return at, (np.ones(rows, dtype=np.int64),)
+        return at
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,25 @@ class GatheredCounts(PrivateState):
 
 
 @dataclass(frozen=True)
-class ColumnCells:
+class GridColumn:
+    """One column of numbers on a public grid."""
+
+    column: str
+    grid: CellRange
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def schema(self) -> Schema:
+        """The type that the column must have. Its bounds are those of the grid."""
+        return Schema({self.column: Number(-1, 1)}, intercept=False)
+
+
+@dataclass(frozen=True)
+class ColumnCells(GridColumn):
     """The cells of one column on a public grid.
 
     ``missing``: the cell of rows that are missing or invalid; without it they are left out. ``dates``: whether cells
@@ -164,20 +182,13 @@ class ColumnCells:
     array([2, 1])
     """
 
-    column: str
-    grid: CellRange
     missing: int | None = None
     dates: bool = False
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
     def schema(self) -> Schema:
-        """The type that the column must have. Its bounds are those of the grid."""
-        return Schema({self.column: Date(-1, 1) if self.dates else Number(-1, 1)}, intercept=False)
+        """That of numbers, or of dates."""
+        return Schema({self.column: Date(-1, 1)}, intercept=False) if self.dates else super().schema
 
     def empty(self) -> GatheredCounts:
         """No rows."""

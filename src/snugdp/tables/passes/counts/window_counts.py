@@ -14,10 +14,8 @@ import narwhals as nw
 import numpy as np
 
 from snugdp.secrecy.private_state import PrivateState, sealed, unsealed
-from snugdp.tables.grid import CellRange
-from snugdp.tables.passes.counts.value_counts import Integers, ValueCounts
+from snugdp.tables.passes.counts.value_counts import GridColumn, Integers, ValueCounts
 from snugdp.tables.schema.scaling import floats
-from snugdp.tables.schema.schema import Number, Schema
 
 _HEADER = b"window-counts/1\n"
 _BIN_BITS = 12
@@ -111,28 +109,16 @@ class WindowState(PrivateState):
 
 
 @dataclass(frozen=True)
-class WindowCounts:
+class WindowCounts(GridColumn):
     """The cells of one column in a window of a public grid.
 
     ``missing``: the cell of rows that are missing or invalid; without it they are left out. ``most``: values that are
     kept one by one. The image of a row depends on that row alone.
     """
 
-    column: str
-    grid: CellRange
     window: Window
     missing: int | None = None
     most: int = FEW
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
-    def schema(self) -> Schema:
-        """The type that the column must have. Its bounds are those of the grid."""
-        return Schema({self.column: Number(-1, 1)}, intercept=False)
 
     def empty(self) -> WindowState:
         """No rows."""

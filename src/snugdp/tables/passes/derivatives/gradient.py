@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -59,15 +59,19 @@ class Slopes(Sums):
         return self.floats
 
 
+@dataclass(frozen=True)
 class PointGradient(RowPass[Slopes]):
     """The gradient with respect to a point of ``outputs`` linear functions, one after the other in ``theta``.
 
     What a loss says at the values of these functions is left to the subclasses.
     """
 
+    schema: Layout
     theta: Sequence[Fraction]
-    level: int
-    hessian: bool
+    _: KW_ONLY
+    level: int = 0
+    hessian: bool = False
+    bits: int | None = None
 
     def _check(self) -> None:
         if self.schema.target is None:
@@ -248,12 +252,7 @@ class GradientEnclosure(PointGradient):
     same for every order and partition of the rows (``gradient.proof.md``, Theorem 1).
     """
 
-    schema: Layout
-    theta: Sequence[Fraction]
     loss: Loss
-    level: int = 0
-    hessian: bool = False
-    bits: int | None = None
 
     def __post_init__(self) -> None:
         self._check()

@@ -66,7 +66,7 @@ class HessianEnclosure(RowPass[Curvatures]):
     def _work(self) -> GradientEnclosure:
         """The arguments of the losses, by floats or exactly."""
         level = 0 if self._coarse else max(1, self.at.level)
-        return GradientEnclosure(self.schema, self.at.theta, self.at.loss, level, False, self.bits)
+        return GradientEnclosure(self.schema, self.at.theta, self.at.loss, level=level, bits=self.bits)
 
     @property
     def weight_bits(self) -> int:

@@ -20,7 +20,6 @@ from snugdp.noise.exact.minimiser import norm_above
 from snugdp.tables.losses.losses import codes
 from snugdp.tables.passes.derivatives.gradient import PointGradient, enclosed, limb_bits
 from snugdp.tables.rowmap import Floats
-from snugdp.tables.schema.schema import Layout
 
 _MAX_ARGUMENT = 10**6  # level 0 is for points at most so far out, in units of the loss
 
@@ -33,12 +32,7 @@ class SoftmaxGradient(PointGradient):
     guaranteed, is as in ``GradientEnclosure`` (``softmax.proof.md``, Theorem 1).
     """
 
-    schema: Layout
-    theta: Sequence[Fraction]
     classes: int
-    level: int = 0
-    hessian: bool = False
-    bits: int | None = None
     slope_bound = Fraction(1)  # of a probability less 0 or 1
     curvature_bound = Fraction(1, 2)  # of the derivative of softmax
 
