@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
-.PHONY: help demo test static lint types unit slow nightly docs audit mutants bench rivals proofs clean screenshots
+.PHONY: help demo test static lint types testtypes unit slow slowunit nightly docs audit mutants bench rivals proofs clean screenshots
 
 demo: .venv/core.stamp  ## the main job on embedded data
 	@$(BIN)/snugdp demo
@@ -25,7 +25,10 @@ lint: .venv/dev.stamp  ## ruff
 	$(BIN)/ruff check src studies tests tools
 	$(BIN)/ruff format --check src studies tests tools
 
-types: .venv/dev.stamp  ## mypy --strict
+types: .venv/dev.stamp  ## mypy --strict of what is shipped; make slow has the tests as well
+	$(BIN)/mypy src studies/snugdp_studies tools
+
+testtypes: .venv/dev.stamp
 	$(BIN)/mypy
 
 # Without pytest's own reading of assertions, which takes longer than many tests; what fails is run again with it.
@@ -33,6 +36,9 @@ unit: .venv/test.stamp  ## the tests alone
 	$(BIN)/pytest -q -n 2 --dist worksteal --assert=plain --durations=25 || { $(BIN)/pytest -q -n 2 --last-failed --last-failed-no-failures none; false; }
 
 slow: .venv/test.stamp  ## mutants, self-audit, site, wheel, browser, repeated kills: the second half of .ci/run
+	@$(MAKE) --no-print-directory --jobs=2 testtypes slowunit
+
+slowunit: .venv/test.stamp
 	export SNUGDP_EFFORT=slow; $(BIN)/pytest -q -n 2 --dist worksteal --assert=plain --durations=40 -m '(slow or repeated) and not nightly' || { $(BIN)/pytest -q -n 2 -m '' --last-failed --last-failed-no-failures none; false; }
 
 nightly: .venv/test.stamp  ## every test with every repetition, and the paper's figures: hours
