@@ -57,6 +57,7 @@ def target(name: str) -> Any:
     return Y > 0 if name == "logistic" else Y
 
 
+@pytest.mark.slow
 @sampled(9)
 @pytest.mark.parametrize("name", MODELS)
 def test_arrays_with_groups_and_tables_with_a_column_are_the_same(name: str) -> None:
@@ -197,6 +198,7 @@ def test_several_rows_of_a_person(name: str) -> None:
     assert str(fit.plan_).count("at most 3 rows of each person") == 1
 
 
+@pytest.mark.slow
 @sampled(9)
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_perturbed_objectives_use_all_rows(name: str) -> None:

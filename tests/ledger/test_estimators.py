@@ -145,6 +145,7 @@ def places(where: Where, ledger: snugdp.Ledger) -> dict[str, Any]:
     return {"object": ledger, "path or URL": where.address, "part": ledger.part("region", "north")}
 
 
+@pytest.mark.slow
 @sampled(2)
 @pytest.mark.parametrize(
     "how", ["object", *(pytest.param(how, marks=pytest.mark.slow) for how in ("path or URL", "part"))]

@@ -238,6 +238,7 @@ def test_clocks_and_time_zones(where: Where, monkeypatch: pytest.MonkeyPatch) ->
 # -- forks, threads and handles
 
 
+@pytest.mark.slow
 def test_forks_while_the_parent_goes_on(where: Where) -> None:
     """Children that try the parent's handle are refused, children that open their own are counted."""
     with made(where, Budget(10**6)) as ledger:

@@ -237,6 +237,7 @@ def test_cases_are_bound_to_a_claim_that_can_be_seen(group: str) -> None:
         assert len(list(case.worst())) >= 1
 
 
+@pytest.mark.slow
 def test_runs_are_repeatable_and_leave_nothing_behind() -> None:
     for case in registry.registered("queries")[:4] + registry.registered("linear")[:2]:
         one, two = next(iter(case.worst()))
