@@ -29,9 +29,10 @@ TEXTS: dict[Any, Any] = {
     "Ann": "Ann", "ann": "ann", "Änn": "Änn", "Ann Lee": "Ann Lee", "AnnLee": "AnnLee", "nan": None, " NaN ": None,
     "1970-01-02": "day", "1970-01-02T00:00:00": "day", None: None,
 }  # fmt: skip
-WHOLE: dict[Any, Any] = {each: each for each in (0, 1, -1, BIG - 1, BIG, BIG + 1, -BIG - 1, 2**63 - 1, 2**63 - 2, -(2**63), None)}  # fmt: skip
+ENDS = (0, 1, -1, BIG - 1, BIG, BIG + 1, -BIG - 1, 2**63 - 1, 2**63 - 2, -(2**63), None)
+WHOLE: dict[Any, Any] = {each: each for each in ENDS}
 FLOATS: dict[Any, Any] = {
-    0.0: 0, -0.0: 0, 0.1: 0.1, float(np.float32(0.1)): 0.1, 0.5: 0.5, 7.0: 7, BIG - 1.0: BIG - 1, -3.0: -3,
+    0.0: 0, 0.1: 0.1, float(np.float32(0.1)): 0.1, 0.5: 0.5, 7.0: 7, BIG - 1.0: BIG - 1, -3.0: -3,
     float(BIG): LOST, 2.0**60: LOST, -(2.0**53): LOST, float("inf"): LOST, None: None,
 }  # fmt: skip
 KINDS = {"text": (TEXTS, pl.String), "whole": (WHOLE, pl.Int64), "floats": (FLOATS, pl.Float64)}
