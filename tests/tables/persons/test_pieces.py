@@ -63,6 +63,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Ways to cut a table."""
     name: str = request.param
     monkeypatch.setattr(base, "_BATCH_ROWS", 1024)
+    monkeypatch.setattr(passes, "cores", lambda: 1)  # of which each has its part of the memory
     if name != "plain":
         monkeypatch.setattr(order, "_PIECE_BITS", 3)
     if name == "few bits":
