@@ -61,6 +61,7 @@ TOPICS = (
     "old_records",
     "rounded",
     "windows",
+    "person_pieces",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from snugdp_studies.bench.bounds.contest import Comparison
     from snugdp_studies.bench.contest.speed import Timing
     from snugdp_studies.bench.pca import Cell
+    from snugdp_studies.bench.persons import PersonTiming
 
 Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Splits of each table, each with noise of its own.")]
@@ -138,7 +139,7 @@ def persons(
 ) -> None:
     """Caps on what a person contributes: found in private, beside the best one in hindsight and other libraries.
 
-    With --speed: rows kept of each person, weighed and counted, beside polars' group_by on the same columns.
+    With --speed: rows kept of each person, weighed and counted, beside polars' group_by and the same work in polars.
 
     Example: snugdp bench persons --people 1000 --tables 1
     """
@@ -148,9 +149,23 @@ def persons(
         if speed:
             from snugdp_studies.bench.persons import run
 
-            _times(threads(), run(rows, people or 1_000_000, repeats))
+            _person_times(threads(), run(rows, people or 1_000_000, repeats))
         else:
             _caps(people or 10_000, tables, epsilon, first)
+
+
+def _person_times(setting: str, found: Iterable[PersonTiming]) -> None:
+    """A table for each place where the rows are."""
+    console = Console()
+    heads = ("fastest, s", "median, s", "CPU, s", "over group_by", "over the same work", "peak, MB")
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for row in found:
+        seconds = (f"{each:.2f}" for each in (row.min_s, row.median_s, row.cpu_s, row.relative, row.same_work))
+        peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
+        groups.setdefault(row.group, []).append((row.name, *seconds, peak))
+    say(console, setting)
+    for group, rows in groups.items():
+        console.print(table((group, *heads), rows))
 
 
 def _caps(people: int, tables: int, epsilon: float, first: int) -> None:

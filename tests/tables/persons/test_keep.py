@@ -512,7 +512,7 @@ def test_what_fails_on_the_way_is_not_told(monkeypatch: pytest.MonkeyPatch) -> N
     def failing(*_: Any) -> Any:
         raise RuntimeError("SECRET")
 
-    monkeypatch.setattr(keep, "in_order", failing)
+    monkeypatch.setattr(keep, "by_piece", failing)
     with pytest.raises(PrivateComputationError) as caught:
         kept(table(some_rows(1, 50, 4)))
     assert "SECRET" not in str(caught.value)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from snugdp.tables.passes.counts.keys import KeyColumn
 from snugdp.tables.persons.hashing import Words, mixed, subkeys, text_words
 from snugdp.tables.persons.images import image, written
-from snugdp.tables.persons.order import HASH, in_order
+from snugdp.tables.persons.order import HASH, Ordered, by_piece
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked
 from snugdp.tables.persons.state import PART, ROW, Held
 from snugdp.tables.sources import Source
@@ -64,14 +64,20 @@ class KeepPass(PersonPass):
 
     def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
         """The first rows of each person in the order of hashes, and of contents where hashes are equal."""
-        order = in_order(index)  # line 4
+        kept = np.zeros(len(index), dtype=bool)
+        for rows in by_piece(index, lambda order: self.first(order, index, parts)):  # line 4
+            kept[rows] = True
+        return index.filter(pl.Series(kept))
+
+    def first(self, order: Ordered, index: pl.DataFrame, parts: list[Frame]) -> NDArray[np.int64]:
+        """Those of some persons."""
         rows, place = order.rows, order.places
         cut = ~order.new_hash & (place == self.most)  # the first row that is not kept has the hash of the last that is
         if cut.any():
             run: NDArray[np.int64] = np.cumsum(order.new_hash, dtype=np.int64)
             undecided = np.flatnonzero(np.isin(run, run[cut]))
             rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
-        return index[np.sort(rows[place < self.most])]
+        return rows[place < self.most]
 
 
 def keep_keys(
@@ -125,9 +131,8 @@ class KeepKeysPass(KeepPass):
         half = np.uint64(_KEY_BITS)
         return {HASH: (found >> half << half) | (self.row_words(frame, who) >> half)}
 
-    def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
+    def first(self, order: Ordered, index: pl.DataFrame, parts: list[Frame]) -> NDArray[np.int64]:
         """The first row of each key, and the first keys of each person: line 12."""
-        order = in_order(index)
         rows, half = order.rows, np.uint64(_KEY_BITS)
         tops = index[HASH].to_numpy()[rows] >> half
         new_key = order.new_person.copy()
@@ -140,7 +145,7 @@ class KeepKeysPass(KeepPass):
         undecided = np.flatnonzero(np.isin(run, np.intersect1d(run[kept], run[again])))
         if len(undecided):
             rows[undecided] = _by_content(index, rows[undecided], run[undecided], parts)
-        return index[np.sort(rows[kept])]
+        return rows[kept]
 
 
 def _by_content(

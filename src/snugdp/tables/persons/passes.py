@@ -58,6 +58,7 @@ class PersonPass(HeldPass):
     names: tuple[str, ...]
     person: str
     key: int
+    drops = True  # whether some rows may not be needed
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,13 +81,13 @@ class PersonPass(HeldPass):
                 state.add_loose(rows[np.flatnonzero(missing)])
                 index = index.filter(pl.Series(~missing))
             state.add(rows, index)
-            state.settle(self)
+            state.settle(self, self.room)
         return state
 
     def merge(self, one: Held, other: Held) -> Held:
         """The rows of both parts."""
         one.merge(other)
-        one.settle(self)
+        one.settle(self, MAX_BYTES)  # so much all states together may hold
         return one
 
     def pack(self, state: Held) -> NoReturn:

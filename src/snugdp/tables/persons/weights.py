@@ -18,7 +18,7 @@ from snugdp.tables.engines import gather
 from snugdp.tables.passes.base import SummingPass, Sums
 from snugdp.tables.passes.vectors.weighted import WEIGHT
 from snugdp.tables.persons.hashing import Words
-from snugdp.tables.persons.order import in_order
+from snugdp.tables.persons.order import Ordered, by_piece
 from snugdp.tables.persons.passes import PersonPass, all_persons, checked
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources import Source
@@ -75,6 +75,7 @@ class WeighPass(PersonPass):
 
     cap: int = 1
     weight: str = "weight"
+    drops = False
 
     def about(self, frame: Frame, who: Words) -> dict[str, Words]:
         """Nothing."""
@@ -82,10 +83,13 @@ class WeighPass(PersonPass):
 
     def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
         """All rows, with how many their person has: line 6."""
-        order = in_order(index)
-        person = np.cumsum(order.new_person) - 1
         counts = np.empty(len(index), dtype=np.int64)
-        counts[order.rows] = np.bincount(person)[person]
+
+        def count(order: Ordered) -> None:
+            sizes = np.diff(np.flatnonzero(order.new_person), append=len(order.rows))
+            counts[order.rows] = np.repeat(sizes, sizes)
+
+        by_piece(index, count)
         return index.with_columns(pl.Series(_COUNT, counts))
 
     def finished(self, frame: Frame, index: pl.DataFrame | None) -> Frame:
@@ -113,10 +117,15 @@ class CountPass(PersonPass):
 
     def chosen(self, index: pl.DataFrame, parts: list[Frame]) -> pl.DataFrame:
         """One row of each person, with the number of all of its rows: line 8."""
-        order = in_order(index)
-        firsts = np.flatnonzero(order.new_person)
-        counts = np.add.reduceat(index[_COUNT].to_numpy()[order.rows], firsts) if len(firsts) else firsts
-        return index[order.rows[firsts]].with_columns(pl.Series(_COUNT, counts))
+        before, counts = index[_COUNT].to_numpy(), np.zeros(len(index), dtype=np.uint64)
+
+        def count(order: Ordered) -> None:
+            firsts = np.flatnonzero(order.new_person)
+            if len(firsts):
+                counts[order.rows[firsts]] = np.add.reduceat(before[order.rows], firsts)
+
+        by_piece(index, count)
+        return index.with_columns(pl.Series(_COUNT, counts)).filter(pl.Series(counts > 0))
 
     def finished(self, frame: Frame, index: pl.DataFrame | None) -> Frame:
         """The numbers of rows."""
