@@ -135,6 +135,14 @@ def quick_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def end_of_log(path: Path) -> int:
+    """Where SQLite goes on in the log of a ledger: after the frames of its newest round, before the room behind."""
+    log, end = Path(f"{path}-wal").read_bytes(), 32
+    while end < len(log) and log[end + 8 : end + 16] == log[16:24]:
+        end += 24 + 4096
+    return end
+
+
 def forged(rows: Sequence[Row], at: int, change: Callable[[dict[str, Any]], None]) -> list[Row]:
     """One record changed, and its hash and all later ones made to fit."""
     result, prev = list[Row](), ""

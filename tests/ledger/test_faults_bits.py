@@ -14,7 +14,7 @@ from snugdp.core.outcome import Receipt
 from snugdp.ledger.history.records import Row, digest
 from tests.effort import often, repeated, sampled
 from tests.ledger.conftest import BUDGET, TENTH, Where, another_user, as_owner, made
-from tests.ledger.faults import anchored, forged, quick_folder
+from tests.ledger.faults import anchored, end_of_log, forged, quick_folder
 
 FLIPS = often(150, 500, 2000)
 
@@ -264,7 +264,7 @@ class Copies:
         self.early_closed = self._files()
         with Ledger.open(self.path) as ledger:
             history(ledger)
-            self.late = self._files()
+            self.late, self.late_end = self._files(), end_of_log(self.path)
         self.late_closed = self._files()
 
     def _files(self) -> dict[str, bytes]:
@@ -302,7 +302,7 @@ def test_copies_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             [chosen(early, "l", "l-wal"), anchor],
             [early, anchor],
             [copies.early_closed, anchor],
-            [chosen(early, "l"), chosen(late, "l-wal"), anchor, {"l-wal": late["l-wal"][: len(late["l-wal"]) // 2]}],
+            [chosen(early, "l"), anchor, {"l-wal": late["l-wal"][: copies.late_end // 2]}],
             [chosen(late, "l"), chosen(early, "l-wal"), anchor],
             [chosen(closed, "l")],  # the anchor is missing
             [closed, {"l.anchor": b""}],

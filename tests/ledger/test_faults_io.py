@@ -26,7 +26,7 @@ from snugdp.ledger.history.state import State
 from snugdp.serial import costs
 from tests.effort import sampled
 from tests.ledger.conftest import BUDGET, TENTH, Where, made
-from tests.ledger.faults import at_once, failing, in_child, quick_folder
+from tests.ledger.faults import at_once, end_of_log, failing, in_child, quick_folder
 from tests.ledger.faults import coin as vote
 
 # -- a full disk
@@ -43,7 +43,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
             def work(number: int = number, more: int = more) -> object:
                 own = Ledger.open(path)
                 own.charge(TENTH, "x")
-                limit = os.path.getsize(f"{path}-wal") + more
+                limit = end_of_log(path) + more
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # Python ignores the signal
                 receipt = own.charge(TENTH, "y" * 5000, key=f"k{number}")
                 return own.settle(receipt, "7" * 5000)
@@ -205,17 +205,11 @@ def test_one_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Monke
 def test_clocks_and_time_zones(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     from snugdp.ledger.history import records
 
-    times = iter([datetime(2030, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return next(times)
-
+    times = iter([datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2030, 1, 9999)])
     zone = os.environ.get("TZ")
     try:
         with made(where) as ledger:
-            monkeypatch.setattr(records, "datetime", Clock)
+            monkeypatch.setattr(records, "clock", lambda: next(times))
             receipts = [ledger.charge(TENTH, str(i), key=str(i)) for i in range(3)]
             monkeypatch.undo()
             for name in ("Pacific/Kiritimati", "Etc/GMT+12", "UTC"):

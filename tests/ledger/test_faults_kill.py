@@ -21,7 +21,7 @@ from snugdp.ledger.handle import Handle
 from snugdp.ledger.history.state import State
 from tests.effort import often, repeated, sampled
 from tests.ledger.conftest import Where, made
-from tests.ledger.faults import KILLED, die, in_child
+from tests.ledger.faults import KILLED, die, end_of_log, in_child
 
 KILLS = often(4, 12, 50)  # for each step, in SQLite
 FEWER = often(2, 5, 10)  # for a step that is much like another one
@@ -184,7 +184,7 @@ def test_killed_in_the_middle_of_a_commit(tmp_path: Path) -> None:
             def work(key: str = f"k{number}", more: int = chooser.randrange(1, 4 * 4120)) -> None:
                 own = Ledger.open(path)
                 own.charge(PRICE, "another")
-                torn(os.path.getsize(f"{path}-wal") + more)
+                torn(end_of_log(path) + more)
                 own.charge(PRICE, "x" * 5000, key=key)
 
             killed += in_child(work)[0] == -signal.SIGXFSZ

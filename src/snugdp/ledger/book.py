@@ -376,7 +376,7 @@ class Ledger(OpenLedger):
             return kept, New(state.draft("outcome", fields, records.stamp()), kept)
 
         try:
-            return self._handle.within(decide)
+            return self._handle.within(decide, writes=True)
         except LedgerWriteError as error:
             raise LedgerWriteError(
                 f"{error}. The charge stands and the output is not shown: a retry with the key {receipt.key!r} is not "

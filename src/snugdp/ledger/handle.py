@@ -69,24 +69,29 @@ class Handle:
         """What the newest state says."""
         return self.within(lambda state, rows: (see(state, rows), None))
 
-    def within(self, decide: Callable[[State, Transaction], tuple[Result, New | None]]) -> Result:
-        """One exclusive look at the newest state; ``decide`` may ask for one new record."""
+    def within(self, decide: Callable[[State, Transaction], tuple[Result, New | None]], writes: bool = False) -> Result:
+        """One exclusive look at the newest state; ``decide`` may ask for one new record.
+
+        ``writes``: whether it mostly does. Then anchors are locked before they are read, and read once.
+        """
         self._require_this_process()  # 1
         with self._lock, self._alone():
             self._require_this_process()  # another thread may have closed it meanwhile
             while True:
                 try:
-                    return self._passed(decide)
+                    return self._passed(decide, writes)
                 except CheckpointDueError:
                     self._passed(_checkpoint)  # a record of its own, and then again
 
-    def _passed(self, decide: Callable[[State, Transaction], tuple[Result, New | None]]) -> Result:
+    def _passed(
+        self, decide: Callable[[State, Transaction], tuple[Result, New | None]], writes: bool = False
+    ) -> Result:
         anchors: list[OpenAnchor] = []
         try:
             with self.store.transaction() as rows:  # 2
                 self._catch_up(rows)  # 3
                 try:
-                    self._check_anchors(anchors)  # 4
+                    self._check_anchors(anchors, writes)  # 4
                     result, new = decide(self.state, rows)  # 5
                     if new is not None:
                         self._hold(anchors)
@@ -307,12 +312,15 @@ class Handle:
     def _rewritten(self) -> TamperedLedgerError:
         return TamperedLedgerError(f"{self.store.address} went back to an older state, or its history was rewritten")
 
-    def _check_anchors(self, opened: list[OpenAnchor]) -> None:
+    def _check_anchors(self, opened: list[OpenAnchor], hold: bool = False) -> None:
         """Open them, into this list: whoever gave it closes them."""
         if self._anchors is None:
             self._anchors = recognise(self.store, self.state, self._network_allowed)
-        for anchor in self._anchors:
-            opened.append(anchor.open())
+        try:
+            for anchor in self._anchors:
+                opened.append(anchor.open(hold))
+        except LedgerWriteError as error:
+            raise LedgerWriteError(f"{error}. Nothing was charged") from None
         for anchor, each in zip(self._anchors, opened, strict=True):
             if each.mark.id != self.state.born.id:
                 raise TamperedLedgerError(f"the anchor {anchor.place} belongs to another ledger")

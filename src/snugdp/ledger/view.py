@@ -107,7 +107,7 @@ class View(OpenLedger):
             judged = state.charged(charge, records.stamp())
             return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
-        seq, what, mark = self._handle.within(decide)
+        seq, what, mark = self._handle.within(decide, writes=True)
         return Receipt(self.label, seq, what, charge.cost, charge.key, mark, Unit.of_label(self.unit))
 
     def knows(self, cost: Cost, what: str, **details: Unpack[ChargeKeywords]) -> bool:

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,8 @@ import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.ledger import requests
-from snugdp.ledger.anchors.recognition import VARIABLE
+from snugdp.ledger.anchors.anchor import Mark
+from snugdp.ledger.anchors.recognition import VARIABLE, recognise
 from snugdp.ledger.book import Ledger
 from snugdp.ledger.history import records
 from snugdp.ledger.history.state import State
@@ -42,8 +43,10 @@ from snugdp import {name}
 spent = time.process_time() - start
 print(spent, sum(module.partition(".")[0] == "snugdp" for module in sys.modules), len(sys.modules) - before)
 """
-_PAGE = 4096
-_RECORD = 450  # characters of a charge
+_ROW = 520  # characters of a charge and of its hash
+_LOG = 4_200_000  # bytes after which SQLite begins its log again
+_READ = 100_000  # entries that are read whole
+_COST = Cost(epsilon="0.001")
 _TOGETHER = 20_000  # rows of a transaction
 
 
@@ -113,7 +116,7 @@ def query_times(rows: int = 5_000_000, repeats: int = 5) -> list[Timing]:
 
 @dataclass(frozen=True)
 class ChargeTime:
-    """Times of one kind of work, in milliseconds, and the ratio of the median to that of the bare fsync.
+    """Times of one kind of work, in milliseconds, and the ratio of the median to that of the bare write.
 
     ``cpu_ms``: of this process, the median.
     """
@@ -126,18 +129,60 @@ class ChargeTime:
 
 
 def charge_times(
-    charges: int = 300, folder: str | None = None, url: str | None = None, entries: int = 20_000
+    charges: int = 300, folder: str | None = None, url: str | None = None, entries: Sequence[int] = (1000, 20_000)
 ) -> list[ChargeTime]:
-    """Bare fsyncs, charges and stored outcomes in turn, so that a busy disk is busy for all of them; a long history.
+    """Bare writes, SQLite's commits and charges in turn, so that a busy disk is busy for all of them; long histories.
 
     ``folder``: on the disk to be measured. ``url``: a PostgreSQL database where a ledger may be made. ``entries``: of
-    the long history.
+    the histories.
     """
-    with tempfile.TemporaryDirectory(dir=folder) as place, _remembering(Path(place) / "state"):
-        rows = _charges(charges, str(Path(place) / "bench.ledger"), Path(place) / "bare", "SQLite")
+    with tempfile.TemporaryDirectory(dir=folder) as name, _remembering(Path(name) / "state"), ExitStack() as opened:
+        place = Path(name)
+        work: dict[str, Callable[[], object]] = {
+            "bare write: 520 bytes behind a file, fsync": opened.enter_context(_bare(place / "bare")),
+            "SQLite alone: BEGIN IMMEDIATE, INSERT, COMMIT": opened.enter_context(_plain_table(place / "plain")),
+            "the same with room in its log": opened.enter_context(_plain_table(place / "roomy", _LOG)),
+        }
+        reading = []
+        for number in entries:
+            where = place / f"{number}.ledger"
+            first = _history(where, number)
+            if number <= _READ:
+                reading.append(first)
+            ledger = opened.enter_context(Ledger.open(where))
+            work[f"charge after {number:,} entries"] = partial(ledger.charge, _COST, "a charge")
+        work["charge and outcome"] = partial(_release, ledger)
         if url is not None:
-            rows += _charges(charges, url, Path(place) / "bare", "PostgreSQL", Path(place) / "anchor")[2:]
-        return [*rows, *_long(Path(place), entries, charges)]
+            dataset = f"bench-{os.getpid()}-{time.monotonic_ns()}"
+            remote = Ledger.open(url, dataset=dataset, budget=Budget(10**6, 1e-6), anchor=place / "anchor")
+            work["PostgreSQL: charge"] = partial(opened.enter_context(remote).charge, _COST, "a charge")
+            work["PostgreSQL: charge and outcome"] = partial(_release, remote)
+        charged = _in_turn(work, charges)
+        shown = _in_turn({f"the last 20 of {number:,} entries": partial(ledger.show, 20)}, 5)
+        opened.close()  # the last one who closes a ledger writes its log into the file
+        once = {f"open {n:,} entries, charge, close": partial(_opened, place / f"{n}.ledger") for n in entries}
+        return [*charged, *(replace(each, relative=None) for each in (*_in_turn(once, 20), *shown, *reading))]
+
+
+def _release(ledger: Ledger) -> None:
+    ledger.settle(ledger.charge(_COST, "a release"), "42")
+
+
+def _opened(where: Path) -> None:
+    with Ledger.open(where) as ledger:
+        ledger.charge(_COST, "a charge")
+
+
+def _history(where: Path, entries: int) -> ChargeTime:
+    """Make a ledger of so many entries, and open it: as for the first time, or where it is too long, from its end."""
+    ledger = Ledger.open(where, dataset="long", budget=Budget(10**6, 1e-6))
+    ledger.close()
+    seq, head = write_history(where, entries)
+    if entries > _READ:
+        for anchor in recognise(ledger._handle.store, ledger._handle.state):
+            anchor.advance(Mark(ledger._handle.state.born.id, seq, head))
+    first = {f"opening {entries:,} entries for the first time, all checked": lambda: Ledger.open(where).close()}
+    return _in_turn(first, 1)[0]
 
 
 @contextmanager
@@ -154,28 +199,7 @@ def _remembering(folder: Path) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-def _charges(charges: int, where: str, bare: Path, name: str, anchor: Path | None = None) -> list[ChargeTime]:
-    budget, cost = Budget(10**6, 1e-6), Cost(epsilon="0.001")
-    dataset = f"bench-{os.getpid()}-{time.monotonic_ns()}"
-    with (
-        Ledger.open(where, dataset=dataset, budget=budget, anchor=anchor) as ledger,
-        _page(bare) as sync,
-        _plain_table(bare.with_suffix(".sqlite")) as insert,
-    ):
-
-        def release() -> None:
-            ledger.settle(ledger.charge(cost, "a release"), "42")
-
-        work: dict[str, Callable[[], object]] = {
-            "bare fsync": sync,
-            "SQLite alone: BEGIN IMMEDIATE, INSERT, COMMIT": insert,
-            f"{name}: charge": lambda: ledger.charge(cost, "a charge"),
-            f"{name}: charge and outcome": release,
-        }
-        return _in_turn(work, charges)
-
-
-def _in_turn(work: dict[str, Callable[[], object]], times: int) -> list[ChargeTime]:
+def _in_turn(work: Mapping[str, Callable[[], object]], times: int) -> list[ChargeTime]:
     """Each kind of work so often; relative to the first one."""
     spent: dict[str, list[tuple[float, float]]] = {kind: [] for kind in work}
     for _ in range(times):
@@ -195,32 +219,8 @@ def _in_turn(work: dict[str, Callable[[], object]], times: int) -> list[ChargeTi
     ]  # fmt: skip
 
 
-def _long(place: Path, entries: int, charges: int) -> list[ChargeTime]:
-    """A long history: read whole by who opens it first, from a checkpoint by all later ones; charged and shown."""
-    short, long, name = place / "short.ledger", place / "long.ledger", f"{entries:,} entries"
-    for where, number in ((short, 0), (long, entries)):
-        Ledger.open(where, dataset="long", budget=Budget(10**6, 1e-6)).close()
-        write_history(where, number)
-
-    def opened() -> None:
-        Ledger.open(long).close()
-
-    first = _in_turn({f"opening {name} for the first time, all checked": opened}, 1)
-    again = _in_turn({f"opening {name} again": opened}, 5)
-    with Ledger.open(short) as few, Ledger.open(long) as many, _page(place / "bare") as sync:
-        cost = Cost(epsilon="0.001")
-        work: dict[str, Callable[[], object]] = {
-            "bare fsync": sync,
-            "charge to a short history": lambda: few.charge(cost, "a charge"),
-            f"charge after {name}": lambda: many.charge(cost, "a charge"),
-        }
-        charged = _in_turn(work, charges)[1:]
-        shown = _in_turn({f"the last 20 of {name}": lambda: many.show(20)}, 5)
-    return [*charged, *(replace(each, relative=None) for each in (*first, *again, *shown))]
-
-
-def write_history(where: Path, entries: int) -> None:
-    """Make a new ledger on disk longer: by its own rules, and without waiting for the disk."""
+def write_history(where: Path, entries: int) -> tuple[int, str]:
+    """Make a new ledger on disk longer, by its own rules and without waiting for the disk: its end, and the hash."""
     with closing(sqlite3.connect(where)) as base:
         base.execute("PRAGMA synchronous = OFF")
         state, stamp, rows = State(), records.stamp(), list[records.Row]()
@@ -236,17 +236,18 @@ def write_history(where: Path, entries: int) -> None:
                 base.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", rows)
                 base.commit()
                 rows.clear()
+        return state.seq, state.head
 
 
 @contextmanager
-def _page(path: Path) -> Iterator[Callable[[], object]]:
-    """Write one page and wait for the disk."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT)
-    page = bytes(_PAGE)
+def _bare(path: Path) -> Iterator[Callable[[], object]]:
+    """Put as many bytes as a charge has behind a file, and wait for the disk."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    row = b"x" * _ROW
 
     def sync() -> None:
-        os.pwrite(handle, page, 0)
-        os.fdatasync(handle)
+        os.write(handle, row)
+        os.fsync(handle)
 
     sync()
     try:
@@ -256,13 +257,15 @@ def _page(path: Path) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def _plain_table(path: Path) -> Iterator[Callable[[], object]]:
-    """Add a row as long as a charge to a table of SQLite's, as durably: what no ledger in SQLite can be faster than."""
-    row = ("x" * _RECORD, None, "0" * 64)
+def _plain_table(path: Path, room: int = 0) -> Iterator[Callable[[], object]]:
+    """Add a row as long as a charge to a table of SQLite's, as durably. ``room``: bytes of its log from the start."""
+    row = ("x" * (_ROW - 64), None, "0" * 64)
     with closing(sqlite3.connect(path, isolation_level=None)) as base:
         base.execute("PRAGMA journal_mode = WAL")
         base.execute("PRAGMA synchronous = FULL")
-        base.execute("CREATE TABLE IF NOT EXISTS plain (seq INTEGER PRIMARY KEY, record TEXT, body TEXT, hash TEXT)")
+        base.execute("CREATE TABLE plain (seq INTEGER PRIMARY KEY, record TEXT, body TEXT, hash TEXT)")
+        with open(f"{path}-wal", "ab") as log:
+            log.write(bytes(room))
 
         def insert() -> None:
             base.execute("BEGIN IMMEDIATE")

@@ -408,15 +408,15 @@ def ledger(
     charges: Annotated[int, typer.Option(min=10, help="Charges of each kind.")] = 300,
     folder: Annotated[str | None, typer.Option(help="A folder on the disk to be measured.")] = None,
     url: Annotated[str | None, typer.Option(help="A PostgreSQL database, to be measured too.")] = None,
-    entries: Annotated[int, typer.Option(min=300, help="Entries of a long history.")] = 20_000,
+    entries: Annotated[str, typer.Option(help="Entries of the histories, separated by commas.")] = "1000,20000",
 ) -> None:
-    """What a charge costs beside a bare fsync on the same disk, and how long a history may be.
+    """What a charge costs beside a bare write with fsync on the same disk, and how long a history may be.
 
     Example: snugdp bench ledger --charges 100
     """
     from snugdp_studies.bench.costs import charge_times
 
-    heads = (f"{charges} times, in turn", "p50, ms", "p99, ms", "CPU, ms", "relative to a bare fsync")
+    heads = (f"{charges} times, in turn", "p50, ms", "p99, ms", "CPU, ms", "relative to a bare write")
     with in_plain_words():
         rows = [
             (
@@ -426,7 +426,7 @@ def ledger(
                 f"{r.cpu_ms:.2f}",
                 "" if r.relative is None else f"{r.relative:.2f}",
             )
-            for r in charge_times(charges, folder, url, entries)
+            for r in charge_times(charges, folder, url, [int(number) for number in names(entries)])
         ]
     Console().print(table(heads, rows))
 

@@ -1,14 +1,19 @@
 """What another process can do to the file while a ledger is open: no receipt without a row."""
 
+import errno
+import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import snugdp
-from snugdp import Budget, Cost, Ledger, TamperedLedgerError
+from snugdp import Budget, Cost, Ledger, Receipt, TamperedLedgerError
 from snugdp.ledger.stores.sqlite import SQLiteStore
 from tests.ledger.conftest import TENTH
+from tests.ledger.faults import at_once, end_of_log
 
 INTRUDERS = (
     "CREATE TRIGGER t BEFORE INSERT ON ledger BEGIN SELECT raise(ignore); END",
@@ -54,3 +59,92 @@ def test_views_and_indexes_are_noticed_while_it_is_open(somebody: None, tmp_path
                 ledger.charge(TENTH, "x")
             behind_its_back(path, f"DROP {kind} v")
         ledger.charge(TENTH, "x")
+
+
+def log_of(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def test_commits_overwrite_a_log_that_grows_in_steps(somebody: None, tmp_path: Path) -> None:
+    """A charge or two make no room; many do, a few times, and not beyond what SQLite begins again after."""
+    path, sizes = tmp_path / "l", list[int]()
+    with Ledger.open(path, dataset="p", budget=Budget(10**4)) as ledger:
+        for _ in range(1300):
+            ledger.charge(TENTH, "x")
+            sizes.append(log_of(path).stat().st_size)
+    assert sizes[1] < 16_000
+    assert len(set(sizes[10:])) < 15
+    assert sizes[20] > end_after(20)
+    assert sizes[-1] < 4_300_000
+    assert not log_of(path).exists()
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().spent == Cost(epsilon=130)
+
+
+def end_after(charges: int) -> int:
+    return 32 + charges * 4120
+
+
+def test_a_log_with_room_ends_where_its_frames_end(somebody: None, tmp_path: Path) -> None:
+    """Wherever a power cut leaves zeros instead of the frames that it lost, what came before is read, and no more."""
+    path, receipts, ends = tmp_path / "l", list[Receipt](), list[int]()
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger:
+        for number in range(12):
+            receipts.append(ledger.charge(TENTH, str(number)))
+            ends.append(end_of_log(path))
+        files = {name: (tmp_path / name).read_bytes() for name in ("l", "l-wal")}
+    anchors = [tmp_path / "l.anchor", *tmp_path.rglob("anchors/*.anchor")]
+    log, mark = files["l-wal"], anchors[0].read_bytes()
+    assert len(log) > ends[-1]
+    assert not any(log[ends[-1] :])
+    for kept in range(5, 12):
+        for cut in {ends[kept], ends[kept] - 1, ends[kept] - 4000, (ends[kept] + ends[kept - 1]) // 2}:
+            path.write_bytes(files["l"])
+            log_of(path).write_bytes(log[:cut].ljust(len(log), b"\0"))
+            there = kept + 1 if cut == ends[kept] else kept
+            with closing(sqlite3.connect(path)) as base:
+                found = base.execute("SELECT hash FROM ledger WHERE seq > 0 ORDER BY seq").fetchall()
+            expected = [(receipt.hash,) for receipt in receipts[:there]]
+            assert found == expected, (kept, cut)
+    path.write_bytes(files["l"])
+    log_of(path).write_bytes(log[: ends[8]].ljust(len(log), b"\0"))
+    assert anchors[0].read_bytes() == mark
+    with pytest.raises(TamperedLedgerError, match="older copy"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize("name", ["open", "pwrite", "fstat"])
+def test_a_charge_needs_no_room(somebody: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """On a full disk, or where the log may not be opened, it is left to SQLite what to do."""
+    path, plain, refused = tmp_path / "l", getattr(os, name), list[object]()
+
+    def full(where: object, *rest: object) -> object:
+        which = os.readlink(f"/proc/self/fd/{where}") if isinstance(where, int) else str(where)
+        if which.endswith("-wal"):
+            refused.append(where)
+            raise OSError(errno.ENOSPC, "x")
+        return plain(where, *rest)
+
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger:
+        monkeypatch.setattr(os, name, full)
+        for _ in range(20):
+            ledger.charge(TENTH, "x")
+        monkeypatch.undo()
+        assert refused
+        assert log_of(path).stat().st_size == end_of_log(path)
+        assert ledger.verify().spent == Cost(epsilon=2)
+
+
+def test_many_processes_make_room_in_one_log(somebody: None, tmp_path: Path) -> None:
+    """Each of them under the write lock, behind what all the others have written."""
+    path = tmp_path / "l"
+
+    def work(number: int) -> Iterator[object]:
+        with Ledger.open(path) as own:
+            yield own.spent
+            for _ in range(30):
+                yield own.charge(TENTH, str(number)).sequence
+
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger:
+        assert [code for code, _ in at_once(4, work)] == [0] * 4
+        assert ledger.verify().spent == Cost(epsilon=12)

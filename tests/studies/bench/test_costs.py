@@ -4,10 +4,11 @@ import io
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
-from snugdp_studies.bench.costs import import_costs, noise_times
+from snugdp_studies.bench.costs import charge_times, import_costs, noise_times
 
 
 def test_every_sampler_is_timed_and_ours_is_faster_than_opendp() -> None:
@@ -46,3 +47,16 @@ def test_imports_are_measured() -> None:
     assert 0 < light.min_s <= light.median_s
     assert 1 < light.own < heavy.own
     assert light.modules <= heavy.modules
+
+
+def test_charges_beside_a_bare_write(tmp_path: Path) -> None:
+    rows = {row.name: row for row in charge_times(10, str(tmp_path), entries=(300, 600))}
+    compared = [name for name, row in rows.items() if row.relative is not None]
+    assert [name.partition(":")[0] for name in compared] == [
+        "bare write", "SQLite alone", "the same with room in its log", "charge after 300 entries",
+        "charge after 600 entries", "charge and outcome",
+    ]  # fmt: skip
+    assert rows[compared[0]].relative == 1
+    assert {"open 300 entries, charge, close", "the last 20 of 600 entries"} < rows.keys()
+    assert all(0 < row.p50_ms <= row.p99_ms for row in rows.values())
+    assert not list(tmp_path.iterdir())

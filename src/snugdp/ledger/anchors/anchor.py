@@ -141,8 +141,11 @@ class FileAnchor:
             finally:
                 os.close(handle)
 
-    def open(self) -> OpenAnchor:
-        """Read it, and know whether it can be written; the file that has this name now."""
+    def open(self, hold: bool = False) -> OpenAnchor:
+        """Read it, and know whether it can be written; the file that has this name now.
+
+        ``hold``: keep everybody else out before it is read, if it can be written.
+        """
         try:
             try:
                 handle, refusal = os.open(self._path, os.O_RDWR | CLOEXEC), ""
@@ -159,7 +162,7 @@ class FileAnchor:
         except OSError as error:
             raise LedgerWriteError(f"the anchor {self._path} could not be opened: {reason(error)}") from None
         try:
-            return OpenAnchor(self, handle, refusal)
+            return OpenAnchor(self, handle, refusal, hold and not refusal)
         except BaseException:
             os.close(handle)
             raise
@@ -168,19 +171,23 @@ class FileAnchor:
 class OpenAnchor:
     """An anchor for the time of one look: what it holds and whether it takes more is known before anything is charged.
 
-    It is read without a lock. A slot that is being written meanwhile fails its checksum and the other one is older,
-    which is legal; only where a slot is invalid it is read again under the lock.
+    It is read without a lock, unless somebody is going to write. A slot that is being written meanwhile fails its
+    checksum and the other one is older, which is legal; only where a slot is invalid it is read again under the lock.
     """
 
-    def __init__(self, anchor: FileAnchor, handle: int, refusal: str) -> None:
+    def __init__(self, anchor: FileAnchor, handle: int, refusal: str, hold: bool) -> None:
         self._anchor, self._path, self.handle, self._refusal = anchor, anchor.place, handle, refusal
+        if hold:
+            wait_for_lock(handle, self._path)
+        self._locked = hold
         content, before = self._read(), anchor.seen
         found = before if before is not None and before.content == content else _newest(content)
-        if found is None:
+        if found is None and hold:
+            found = self._parsed()
+        elif found is None:
             with locked(handle, self._path, shared=True):
                 found = self._parsed()
         self.seen = found
-        self._locked = False
 
     @property
     def mark(self) -> Mark:
@@ -329,10 +336,15 @@ def _lock(handle: int, *, shared: bool = False, unlock: bool = False) -> None:
         raise LedgerWriteError("a ledger in a file needs a system with POSIX locks; use PostgreSQL here")
     if hasattr(fcntl, "F_OFD_SETLK"):  # the same kind of lock that SQLite uses, but owned by the handle
         kind = fcntl.F_UNLCK if unlock else fcntl.F_RDLCK if shared else fcntl.F_WRLCK
-        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("@hhqqi0q", kind, os.SEEK_SET, 0, 0, 0))
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _whole_file(kind))
         return
     kind = fcntl.LOCK_UN if unlock else fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     fcntl.flock(handle, kind | fcntl.LOCK_NB)
+
+
+@lru_cache
+def _whole_file(kind: int) -> bytes:
+    return struct.pack("@hhqqi0q", kind, os.SEEK_SET, 0, 0, 0)
 
 
 def sync_folder(path: str) -> None:

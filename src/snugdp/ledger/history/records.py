@@ -5,11 +5,13 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from time import time as clock
 from typing import NamedTuple
 
 from snugdp.ledger.errors import LedgerError, TamperedLedgerError
@@ -78,11 +80,16 @@ def canonical(fields: Mapping[str, Json]) -> str:
     return _ENCODER.encode(fields)
 
 
-def stamp() -> dict[str, str]:
+def stamp() -> Mapping[str, str]:
     """When and by what a record is made. Information only: order is by number, never by a clock."""
+    return _stamp(math.floor(clock()))
+
+
+@lru_cache(maxsize=1)
+def _stamp(second: int) -> Mapping[str, str]:
     from snugdp import __version__
 
-    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "software": f"snugdp {__version__}"}
+    return {"time": datetime.fromtimestamp(second, UTC).isoformat(), "software": f"snugdp {__version__}"}
 
 
 @lru_cache(maxsize=1)

@@ -781,16 +781,18 @@ def charge_in(record: Record, neighbours: Neighbours) -> Charge:
     """The charge or the reservation in a record."""
     fields = record.fields
     part, announced, composed_as = fields["part"], fields.get("announced"), fields.get("composed_as")
+    cost = costs.cost_from_json(fields["cost"], neighbours)
+    same = announced == fields["cost"]  # as of every pure release that announced nothing: one text has one meaning
     return Charge(
         _text(fields["key"]),
         _text(fields["what"]),
         _text(fields["plan"]),
-        costs.cost_from_json(fields["cost"], neighbours),
+        cost,
         None if part is None else _pair(part),
         fields.get("within"),
         record.kind == "reserve",
         _question(fields.get("question")),
-        None if announced is None else costs.cost_from_json(announced, neighbours),
+        cost if same else None if announced is None else costs.cost_from_json(announced, neighbours),
         composed_as=None if composed_as is None else costs.cost_from_json(composed_as, neighbours),
     )
 
