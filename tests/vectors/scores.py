@@ -38,7 +38,7 @@ def _area_interval(positives: list[int], negatives: list[int], noise_variance: f
 
 def _placement(sum_f: float, sum_1_minus_f: float, epsilon: float) -> dict[str, float]:
     """The file has the variance of Laplace noise on real numbers: 2/epsilon**2."""
-    made = Placement((1000,), sum_f, sum_1_minus_f, 2 / epsilon**2, 1.0)
+    made = Placement((1000,), sum_f, sum_1_minus_f, 2 / epsilon**2, 1.0, 0.0)
     return {"auc": made.area, "noise_sd": made.noise_deviation}
 
 

@@ -33,12 +33,7 @@ _TABLE = (
     ("person-ranks/1", "Ranks of persons", "mechanisms/persons/persons", "theorem-4"),
     ("person-keys/1", "Keys of persons", "mechanisms/persons/persons", "theorem-5"),
     ("persons/2", "Persons whose rows have weights", "release/persons", "theorem-2"),
-    (
-        "person-weight/1",
-        "A weight of persons found in private",
-        "mechanisms/persons/weight_choice",
-        "theorem-2",
-    ),
+    ("person-weight/1", "A weight of persons found in private", "mechanisms/persons/weight_choice", "theorem-2"),
     ("recipe/1", "Your own mechanism", "recipe", "theorem-1"),
     ("median/1", "Median", "mechanisms/order_statistics/median", "theorem-1"),
     ("quantile/1", "Quantile", "mechanisms/order_statistics/quantile", "theorem-1"),

@@ -307,11 +307,8 @@ class Score(Query[ModelScores]):
             The rows, as the model takes them: an array, a frame, the path of files, a database table or a Spark table.
         y : array-like or str, optional
             The targets, or the name of their column in the table. By default the target of a model of this library.
-        ledger : Ledger, MemoryLedger, str or path, optional
-            The ledger to charge, or its path or URL. Without one this release is not counted against any budget; the
-            outcome still states its ``cost``.
-        noise : Noise, optional
-            A ``Simulation`` rehearses the release, which is then NOT PRIVATE.
+        ledger, noise
+            As in ``snugdp.Mean.release``. **Without a ledger this release is not counted against any budget.**
 
         Returns
         -------

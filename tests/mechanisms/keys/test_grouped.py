@@ -68,8 +68,8 @@ def test_one_row_loses_what_is_paid_and_no_more(relation: Neighbours, statistic:
         share = Share.gaussian(Budget(1, delta, relation)).part(Fraction(1, 2))
         made = GroupedRelease(
             None,
-            GroupMoments(share, Power.COUNT, "count"),
-            (GroupMoments(share, query._columns[0].power, "column-1"),),
+            GroupMoments(share, Power.COUNT, "count", 1),
+            (GroupMoments(share, query._columns[0].power, "column-1", 1),),
         )
         object.__setattr__(query, "_mechanism", made)
     cost = query.plan().cost
@@ -89,7 +89,7 @@ def test_one_row_loses_what_is_paid_and_no_more(relation: Neighbours, statistic:
 def test_the_moves_of_all_cells(power: Power, pure: bool) -> None:
     """Lemma 1 on many cells, with q rounded down as it is: one cell, and two cells of one key."""
     share = Share.pure(Budget(1)) if pure else Share(Fraction(0), Fraction(1), ADD)
-    noise = GroupMoments(share, power, "column-1")
+    noise = GroupMoments(share, power, "column-1", 1)
     rng = np.random.default_rng(1)
     t = np.unique(
         np.concatenate([np.linspace(-UNIT, UNIT, 301), rng.integers(-UNIT, UNIT, 200), [1 - UNIT, -1, 0, 1]]).astype(

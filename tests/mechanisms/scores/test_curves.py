@@ -25,9 +25,9 @@ def test_a_small_class_is_said_to_be_small() -> None:
     assert ScoreBins(large, (-1,) * 16, 8.0).small == "negative"
     assert ScoreBins((1, -2, 3, 0) * 4, large, 8.0).area_interval() == WHOLE
     assert ScoreBins(large, large, 8.0).small is None
-    assert Placement(large, 3.0, 1.0, 8.0, 8.0).small == "positive"
-    assert Placement((1,) * 16, 300.0, 100.0, 8.0, 8.0).small == "negative"
-    assert Placement(large, 3.0, 1.0, 8.0, 8.0).interval() == WHOLE
+    assert Placement(large, 3.0, 1.0, 8.0, 8.0, 0.0).small == "positive"
+    assert Placement((1,) * 16, 300.0, 100.0, 8.0, 8.0, 0.0).small == "negative"
+    assert Placement(large, 3.0, 1.0, 8.0, 8.0, 0.0).interval() == WHOLE
 
 
 def test_calibration_merges_bins_until_there_are_rows() -> None:

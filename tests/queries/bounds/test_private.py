@@ -157,7 +157,7 @@ def test_few_or_strange_rows_still_give_bounds(rows: list[Any]) -> None:
 def test_the_forecast_holds() -> None:
     """The edge that is drawn misses by more than the slack with a probability of at most 1/40, from the exact law."""
     rows = MADE_UP.lognormal(3, 2, 400)
-    mechanism = GridEnds(Fraction(1, 2), Fraction(1, 100), "add_remove", len(EDGES))
+    mechanism = GridEnds(Fraction(1, 2), Fraction(1, 100), "add_remove", len(EDGES), 1)
     for counts in (tally(rows), tally(rows)[::-1], tally(np.empty(0)), tally(np.full(90, -np.inf))):
         values = np.array([float(score) for score in scores(counts, mechanism.outside, mechanism.slack)])
         law = np.exp((values - values.max()) / float(mechanism.law.scale))

@@ -25,10 +25,8 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
 
     Parameters
     ----------
-    epsilon : Real, default=1.0
-        Privacy budget of each fit.
-    delta : Real, default=1e-6
-        Failure probability of each fit.
+    epsilon, delta : Real
+        Privacy budget and failure probability of each fit.
     cells : int, default=16
         How many pieces a curve has, from 1 to 64; fewer are better for few rows.
     linear : sequence of str, default=()
@@ -85,12 +83,10 @@ class AdditiveClassifier(AdditiveModel, LogisticRegression):
         Privacy budget and failure probability of each fit.
     classes : sequence, optional
         All possible labels; public. Otherwise they are found in private, up to 100 of them.
-    cells, linear, schema, bounds, missing
-        As in ``AdditiveRegressor``.
     method, multi_class, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
-    ledger, noise, random_state, progress, neighbours, person, max_rows
-        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
+    cells, linear, schema, bounds, missing, ledger, noise, random_state, progress, neighbours, person, max_rows
+        As in ``AdditiveRegressor``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

@@ -167,16 +167,14 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
 
     Parameters
     ----------
-    n_features_to_select, epsilon, delta
-        As in ``SparseLinearRegression``.
+    n_features_to_select, epsilon, delta, ledger, noise, random_state, progress, neighbours, person, max_rows
+        As in ``SparseLinearRegression``. **Without a ledger, fits are not counted against any budget.**
     classes : sequence, optional
         The two labels; public. Rows with any other label are left out.
     method : {"auto", "objective", "output"}
         As in ``LogisticRegression``; "output" tests the curvature on the selected columns.
     selection, selection_share, blocks, schema, bounds, x_bound, x_norm, row_norm, fit_intercept, proposals, rows
         As in ``SparseLinearRegression``.
-    ledger, noise, random_state, progress, neighbours, person, max_rows
-        As in ``LinearRegression``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes
     ----------

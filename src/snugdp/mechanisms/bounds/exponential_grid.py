@@ -59,7 +59,7 @@ class GridEnds:
     outside: Fraction
     relation: Relation
     edges: int
-    columns: int = 1
+    columns: int
 
     @property
     def law(self) -> Gumbel:

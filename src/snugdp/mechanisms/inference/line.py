@@ -91,10 +91,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
 class WhitenedLine(WhitenedMethod):
     """Fit a line on whitened rows; with ``intervals`` release what standard errors are computed from. A ``Method``.
 
-    Nothing is tested and nothing is refused. ``beside`` and ``basis``: as in ``WhitenedMethod``.
-
-    Guarantee: ``plan().cost``, which fits the budget together with ``beside`` (``whitened.proof.md``, Theorem 1).
-    Add/remove neighbours.
+    Guarantee: that of ``WhitenedMethod`` (``whitened.proof.md``, Theorem 1).
 
     >>> from snugdp.tables.schema.schema import Number, Schema
     >>> design = Design.of(Schema({"x": Number(0, 10), "y": Number(0, 1)}, target="y"))

@@ -249,11 +249,13 @@ class WhitenedParts:
 
 @dataclass(frozen=True)
 class WhitenedMethod:
-    """What fits on whitened rows are given.
+    """What fits on whitened rows are given. Nothing is tested, and nothing is refused.
 
     ``beside``: mu squared of a Gaussian release that somebody else makes of the same budget. ``basis``: orthonormal
     columns that span what is identified, such as levels relative to a reference level; public, or a function of what
     was released. Without one, all directions are.
+
+    Guarantee: ``plan().cost``, which fits the budget together with ``beside``. Add/remove neighbours.
     """
 
     design: Design

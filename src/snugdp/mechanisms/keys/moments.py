@@ -97,7 +97,7 @@ class GroupMoments:
     share: Share
     power: Power
     step: str
-    keys: int = 1
+    keys: int
 
     @property
     def basis(self) -> Basis:

@@ -194,7 +194,7 @@ class CalibrationBin:
     positives: int
     negatives: int
     interval: Interval
-    bins: int = 1
+    bins: int
 
     @property
     def share(self) -> float:
@@ -216,7 +216,7 @@ class Placement:
     below: float
     noise: float
     count_noise: float
-    kurtosis: float = 0.0
+    kurtosis: float
 
     @property
     def area(self) -> float:
