@@ -398,7 +398,7 @@ def test_long_amounts_stay_short_and_are_never_rounded_down(where: Where) -> Non
             ledger.charge(Cost(epsilon=Fraction(1, prime**8)), "x")
         spent = ledger.verify().spent
         assert exact <= spent.epsilon < exact + Fraction(1, 10**70)
-        assert costs.bits(spent.epsilon) <= costs.LONGEST
+        assert costs.bits(spent.epsilon) <= costs.MAX_AMOUNT_BITS
         assert max(len(row.record) for row in where.rows()) < 2000
 
 

@@ -31,7 +31,7 @@ COLUMNS = {
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Very few values are kept, so that small tables are refined."""
-    monkeypatch.setattr(refined_counts, "FEW", 8)
+    monkeypatch.setattr(refined_counts, "MAX_SINGLE_VALUES", 8)
     monkeypatch.setattr(window_counts, "_BIN_BITS", 6)
     monkeypatch.setattr(window_counts, "_STEP", 100)
     monkeypatch.setattr(WindowCounts.__init__, "__defaults__", (None, 8))

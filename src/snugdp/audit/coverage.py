@@ -19,7 +19,7 @@ from snugdp.noise import Exact, Noise
 
 Run = Callable[[Noise], float]
 
-_SURE = 5.6  # deviations on either side: a slip is missed as rarely as there are false alarms
+_ALARM_DEVIATIONS = 5.6  # deviations on either side: a slip is missed as rarely as there are false alarms
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Certified:
     def runs(self) -> int:
         """So many that twice the failures are found, and nothing else is."""
         p = float(self.failure)
-        needed = _SURE * (math.sqrt(p * (1 - p)) + math.sqrt(2 * p * (1 - 2 * p))) / p
+        needed = _ALARM_DEVIATIONS * (math.sqrt(p * (1 - p)) + math.sqrt(2 * p * (1 - 2 * p))) / p
         return math.ceil(1.2 * needed**2)
 
 

@@ -30,12 +30,12 @@ Floats = NDArray[np.float64]
 
 _LANES = 8  # of one site that are compared with all others
 _COLUMNS = 48  # of a walk
-_LEAST = 30  # runs in which two residuals must have met
+_MIN_COMMON_RUNS = 30  # runs in which two residuals must have met
 _SHOWN = 64.0  # bits: two answers that show so many are never equal by chance
 _SHARED = 0.9  # the planted correlation of a walk
 _COINS = ("at_least", "reach", "chance")
 _LEVEL = 1  # at which gradients are read
-_OFTEN = 0.1  # a coin that falls so seldom says little, and is far from normal
+_MIN_COIN_CHANCE = 0.1  # a coin that falls so seldom says little, and is far from normal
 _EXTREME = 1e-15
 
 
@@ -94,7 +94,7 @@ def _correlated(name: str, columns: dict[tuple[Any, ...], dict[int, float]]) -> 
         if _moves(z):
             checks += 1
             clean["runs"] = min(clean.get("runs", 1.0), correlation_p(z[1:], z[:-1]))
-        elif len(z) >= _LEAST and key[1] not in _COINS and not _varies(z):
+        elif len(z) >= _MIN_COMMON_RUNS and key[1] not in _COINS and not _varies(z):
             checks += 1
             clean["runs"] = 0.0  # noise that never moves is none
     if not checks:
@@ -114,7 +114,7 @@ def _repeated(name: str, answers: list[tuple[Any, ...]]) -> Iterator[Finding]:
 
 def _moves(z: Floats) -> bool:
     """Whether there is something to correlate: what is hardly ever anything else than 0 is far from normal."""
-    return len(z) >= _LEAST and _varies(z) and float(np.count_nonzero(z)) > len(z) / 2
+    return len(z) >= _MIN_COMMON_RUNS and _varies(z) and float(np.count_nonzero(z)) > len(z) / 2
 
 
 def _varies(z: Floats) -> bool:
@@ -178,7 +178,7 @@ def _coins(site: Site, inside: Any) -> Floats:
         law, at = site.law, site.number("threshold")
         values = inside.tolist() if isinstance(inside, np.ndarray) else [inside]
         chances = np.array([_reaching(law, at, value) for value in values])
-    open_ = (chances > _OFTEN) & (chances < 1 - _OFTEN)
+    open_ = (chances > _MIN_COIN_CHANCE) & (chances < 1 - _MIN_COIN_CHANCE)
     p = np.where(open_, chances, 0.5)
     return np.where(open_, (answers - p) / np.sqrt(p * (1 - p)), 0.0)
 

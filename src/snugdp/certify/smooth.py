@@ -19,7 +19,7 @@ from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
 _DIGITS = 40  # bits kept of ln S, which needs a rational image
-_BEYOND = Fraction(sys.float_info.max)
+_MAX_FLOAT = Fraction(sys.float_info.max)
 _SLACK = Fraction(1, 2**38)  # what the image may add to the sensitivity beta of ln S (proof, line 2)
 
 
@@ -97,7 +97,7 @@ class SmoothBound(Generic[Data]):
     def _loss(self, data: Data) -> Fraction:
         """The loss as an exact number within the floats; what is not finite is the largest, and never certified."""
         value = number(self.loss(data))
-        return max(-_BEYOND, min(value, _BEYOND)) if isinstance(value, Fraction) else _BEYOND
+        return max(-_MAX_FLOAT, min(value, _MAX_FLOAT)) if isinstance(value, Fraction) else _MAX_FLOAT
 
 
 def _log(scale: Fraction) -> Fraction:

@@ -29,7 +29,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Contrast: TypeAlias = str | Mapping[str, float]
 """A coefficient by its name, or a linear function of several by their weights."""
 INTERCEPT = "intercept"
-_NOTHING = 1e-9  # of the largest singular value
+_SINGULAR = 1e-9  # of the largest singular value
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def identified_basis(shown_as: DisplayMap) -> tuple[tuple[float, ...], ...]:
     rows = shown_as.matrix[shown_as.is_identified]
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     _, values, vectors = np.linalg.svd(rows, full_matrices=False)
-    basis = vectors[values > _NOTHING * values.max(initial=0.0)].T
+    basis = vectors[values > _SINGULAR * values.max(initial=0.0)].T
     return tuple(tuple(line) for line in basis.tolist())
 
 

@@ -26,7 +26,7 @@ from snugdp.tables.sources.sparse import SparseSource
 from snugdp.tables.weighed_table import WeighableTable, WeighedTable
 
 GROUPS = "groups"  # what the identifiers beside an array are called where they have no other name
-_BESIDE = (
+_PERSONS_TWICE = (
     "groups are for the rows of an array: in a table the identifiers are a column, which person=... names, as in "
     'person="customer_id"'
 )
@@ -58,7 +58,7 @@ class PersonRows:
         frame = eager(X)
         if groups is not None:
             if frame is not None or not _is_array(X):
-                raise TypeError(_BESIDE)
+                raise TypeError(_PERSONS_TWICE)
             return cls(X, persons, _column(groups), groups)
         if frame is None:
             if _is_array(X):

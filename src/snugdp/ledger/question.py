@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from snugdp.numerics.rationals import rational
 from snugdp.serial.registry import entries_of, identity
 
-_MANY = 4096  # numbers of an array that are written one by one; more of them as their bits
+_MAX_LISTED_NUMBERS = 4096  # numbers of an array that are written one by one; more of them as their bits
 _BITS = {"b": "?", "i": "<i8", "u": "<u8", "f": "<f8"}
 
 
@@ -115,7 +115,7 @@ def _pairs(held: Mapping[Any, Any]) -> Any:
 
 
 def _array(value: NDArray[Any]) -> Any:
-    if isinstance(value, np.ma.MaskedArray) or value.dtype.kind not in _BITS or value.size <= _MANY:
+    if isinstance(value, np.ma.MaskedArray) or value.dtype.kind not in _BITS or value.size <= _MAX_LISTED_NUMBERS:
         return plain(value.tolist())
     kind = value.dtype.kind
     wide = np.ascontiguousarray(value, dtype=_BITS[kind])

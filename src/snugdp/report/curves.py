@@ -13,14 +13,14 @@ from snugdp.report.drawing import Axes, Axis, Point, linear, logarithmic, mini
 from snugdp.report.words import Pair, at_most, missed, number, upwards
 
 _STEPS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0)  # of the epsilon that was promised
-_MORE = tuple(step / 20 for step in range(41))
-_LOWEST = 1e-18
+_FINE_STEPS = tuple(step / 20 for step in range(41))
+_MIN_DELTA = 1e-18
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def deltas(cost: Cost, epsilon: float) -> tuple[Point, ...]:
     """(e, delta) pairs of a cost from 0 to twice an epsilon. Those of perturbed objectives take long: fewer of them."""
-    steps = _STEPS if cost.atoms else _MORE
+    steps = _STEPS if cost.atoms else _FINE_STEPS
     return tuple((step * epsilon, cost.delta_at(step * epsilon)) for step in steps)
 
 
@@ -50,8 +50,8 @@ def tradeoff(lines: Sequence[Point]) -> Markup:
 def delta_curve(points: Sequence[Point], pair: Pair) -> Markup:
     """Delta against epsilon, on a logarithmic scale, with the pair that was promised."""
     epsilon, delta = map(upwards, pair)
-    seen = [held for _, held in points if held > _LOWEST]
-    low = math.floor(math.log10(max(min([*seen, delta or 1.0]), _LOWEST)))
+    seen = [held for _, held in points if held > _MIN_DELTA]
+    low = math.floor(math.log10(max(min([*seen, delta or 1.0]), _MIN_DELTA)))
     low = min(max(low, math.floor(math.log10(delta or 1e-9)) - 6), -2)
     last = points[-1][0] or 1.0
     every = max(1, math.ceil(-low / 5))

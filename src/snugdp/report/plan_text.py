@@ -27,7 +27,7 @@ _UNITS = {
     "votes": " votes",
     "row": " times what one row can add",
 }
-_OFTEN = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
+_PROBABILITY_WORDS = {0.95: "in 19 of 20 cases", 0.9: "in 9 of 10 cases"}
 _ROUTES = {"stop": "a random number of runs", "compose": "every proposal once"}
 
 STEPS = {
@@ -392,7 +392,7 @@ def chance_words(chance: PassChance) -> str:
     when = CONDITIONS[chance.condition].format(**{name: _number(value) for name, value in chance.params.items()})
     if chance.condition == "always":
         return when
-    often = _OFTEN.get(chance.probability, f"with probability {chance.probability:.2f}")
+    often = _PROBABILITY_WORDS.get(chance.probability, f"with probability {chance.probability:.2f}")
     return f"released {often.replace('in ', 'in fewer than ', 1) if chance.below else often} {when}"
 
 

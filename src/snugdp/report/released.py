@@ -215,7 +215,7 @@ def _float(value: Any) -> float | None:
 
 def _histogram(value: HistogramCounts) -> ReportTable:
     named = [(_cell(cell), count) for cell, count in zip(value.cells[:MAX_LINES], value.counts, strict=False)]
-    named += [(name, count) for name in _BESIDE if (count := getattr(value, name)) is not None]
+    named += [(name, count) for name in _COUNTS_OUTSIDE_CELLS if (count := getattr(value, name)) is not None]
     lines = tuple(_line(name, float(count), value.error, COUNTED) for name, count in named)
     more = f" The first {MAX_LINES} of {len(value.cells):,} cells." if len(value.cells) > MAX_LINES else ""
     return ReportTable("Answer", lines, _NOISE + more)
@@ -228,7 +228,7 @@ def _cell(cell: Any) -> str:
 _NO_LESS_THAN_NONE = ("count", "missing", "standard_deviation", "variance")
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
 _CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
-_BESIDE = ("below", "above", "other", "missing")
+_COUNTS_OUTSIDE_CELLS = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
 

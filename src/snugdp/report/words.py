@@ -184,7 +184,7 @@ class Protected:
         return _ADDED if relation is Neighbours.ADD_REMOVE else _REPLACED
 
 
-_MANY = (
+_K_ROWS = (
     "One row stands for one person. A person with k rows is protected less: by the k-th power of the factor, and with "
     "a larger delta, if there is one."
 )
@@ -194,7 +194,7 @@ _ADDED = Protected(
     "if any one person's row had not been in the table",
     "a person's row was used",
     "all tables <i>D</i>, <i>D</i>′, one of which has one row more than the other",
-    ("Every row: tables with and without it look alike. The number of rows is protected too.", _MANY),
+    ("Every row: tables with and without it look alike. The number of rows is protected too.", _K_ROWS),
 )
 _REPLACED = Protected(
     "person",
@@ -202,7 +202,7 @@ _REPLACED = Protected(
     "if any one person's row had been replaced by another",
     "it is a person's own row that was used, and not another",
     "all tables <i>D</i>, <i>D</i>′ which differ in one row",
-    ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _MANY),
+    ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _K_ROWS),
 )
 _TOGETHER = (
     "All rows of a person belong together, whatever their number: the same identifier, the same person. A row without "

@@ -34,7 +34,7 @@ from snugdp.tables.persons.keep import keep_rows
 Model = TypeVar("Model", bound=LinearModel)
 STEP = "holdout"
 _LISTS = "holdout is for a single fit: leave out validation and lists of proposals"
-_NOTHING = "the cost of this method has neither a pure nor a Gaussian part, so that nothing can be scored beside it"
+_NOT_SCALABLE = "this method's cost has neither a pure nor a Gaussian part, so its budget cannot be shared with a score"
 
 
 def covered_share(cost: Cost) -> Share:
@@ -50,7 +50,7 @@ def covered_share(cost: Cost) -> Share:
         sides = ([branch.mu_squared for branch in side if branch.weight == 1] for side in (atom.add, atom.remove))  # 3
         square += min(max(squares, default=cost.mu_squared * 0) for squares in sides)
     if not square and not cost.epsilon:
-        raise ValueError(_NOTHING)
+        raise ValueError(_NOT_SCALABLE)
     return Share(cost.epsilon * (not square), square, cost.neighbours)
 
 

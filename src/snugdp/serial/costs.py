@@ -16,12 +16,12 @@ from snugdp.numerics.rationals import written_up
 Json: TypeAlias = Any
 PARTS = ("mu_squared", "epsilon", "delta", "variation")
 PLAIN_PARTS = ("mu", "epsilon", "delta", "variation")
-LONGEST = 600  # bits of an amount, numerator and denominator together: 180 digits
+MAX_AMOUNT_BITS = 600  # bits of an amount, numerator and denominator together: 180 digits
 GRID = 256  # a longer one is rounded up to a multiple of 2**-GRID
 MOST_ATOMS = 1000  # in one charge
 LONGEST_BRANCH = 6000  # bits; the amounts of an atom are never rounded
 _NAMES = frozenset({*PARTS, "atoms"})
-_NOTHING = dict.fromkeys(PARTS, Fraction(0))
+_NO_PARTS = dict.fromkeys(PARTS, Fraction(0))
 _WRITTEN = re.compile(r"(0|[1-9][0-9]{0,1999})(?:/([1-9][0-9]{0,1999}))?", re.ASCII)
 
 
@@ -36,10 +36,10 @@ def short(value: Fraction) -> Fraction:
     >>> short(Fraction(3, 10)), float(short(Fraction(1, 3**500)))
     (Fraction(3, 10), 8.636168555094445e-78)
     """
-    if bits(value) <= LONGEST:
+    if bits(value) <= MAX_AMOUNT_BITS:
         return value
     value = Fraction(-(-(value.numerator << GRID) // value.denominator), 1 << GRID)
-    if bits(value) > LONGEST:
+    if bits(value) > MAX_AMOUNT_BITS:
         raise ValueError("this amount is far larger than any budget; a cost is a number such as 0.1")
     return value
 
@@ -54,7 +54,7 @@ def read(text: str) -> Fraction:
     return value
 
 
-def amount(text: object, longest: int = LONGEST) -> Fraction:
+def amount(text: object, longest: int = MAX_AMOUNT_BITS) -> Fraction:
     """An amount from a record."""
     if not isinstance(text, str):
         raise TypeError("an amount is text")
@@ -127,7 +127,7 @@ def _atoms_from_json(written: Json, neighbours: Neighbours) -> tuple[Atom, ...]:
 def _made(parts: Mapping[str, Fraction], atoms: tuple[Atom, ...], neighbours: Neighbours) -> Cost:
     """A cost of parts that are known to be exact and not negative, and of sorted atoms. A history is full of these."""
     cost = object.__new__(Cost)
-    cost.__dict__.update(_NOTHING, **parts, atoms=atoms, neighbours=neighbours)
+    cost.__dict__.update(_NO_PARTS, **parts, atoms=atoms, neighbours=neighbours)
     return cost
 
 

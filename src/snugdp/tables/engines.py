@@ -42,7 +42,7 @@ _JOB_FAILED = (
     "Nothing was released"
 )
 _PARTS_MISSING = "some partitions of the Spark table are missing or came twice. Nothing was released"
-_SMALL = 2048  # rows
+_SMALL_TABLE_ROWS = 2048  # rows
 TASKS_PER_CORE = 4  # of a pass on Spark: more partitions than that are read one after the other by one task
 _USUAL_TASKS = 200  # where a session cannot say how many cores it has: Spark's own number of partitions
 
@@ -214,7 +214,7 @@ class _Feed:
             batch = self._next()
             if batch is None:
                 return
-            if len(batch.frame) > _SMALL:
+            if len(batch.frame) > _SMALL_TABLE_ROWS:
                 self._put_back = batch
                 return
             yield batch.frame

@@ -17,7 +17,7 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import gather
 from snugdp.tables.grid import CellRange
 from snugdp.tables.passes.counts.value_counts import ColumnCells, ValueCounts
-from snugdp.tables.passes.counts.window_counts import FEW, Window, WindowCounts, WindowState
+from snugdp.tables.passes.counts.window_counts import MAX_SINGLE_VALUES, Window, WindowCounts, WindowState
 from snugdp.tables.passes.together import Together
 from snugdp.tables.sources import Source
 
@@ -66,14 +66,14 @@ class RefinedCounts(PrivateState):
         low = high = self._first
         while low is not high or low.bins is not None:
             first, last = _place(low, start), _place(high, stop - 1)
-            if last.upto - first.under <= FEW or first.window.size == last.window.size == 1:
+            if last.upto - first.under <= MAX_SINGLE_VALUES or first.window.size == last.window.size == 1:
                 whole = Window(first.window.low, last.window.high)  # at most stop - start values, or few rows
-                return self._read([whole], max(FEW, stop - start))[0]
+                return self._read([whole], max(MAX_SINGLE_VALUES, stop - start))[0]
             found = self._read(list(dict.fromkeys([first.window, last.window])))
             low, high = found[0], found[-1]
         return low
 
-    def _read(self, windows: list[Window], most: int = FEW) -> list[WindowState]:
+    def _read(self, windows: list[Window], most: int = MAX_SINGLE_VALUES) -> list[WindowState]:
         passes = [WindowCounts(self._column, self._grid, window, self._missing, most) for window in windows]
         found: list[WindowState] = gather(self._source, Together(tuple(passes), passes[0].schema), progress=False).parts
         return found

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, logsumexp
 
 from snugdp import Budget
-from snugdp.mechanisms.persons.tail_choice import MANY, TailChoice, restored
+from snugdp.mechanisms.persons.tail_choice import MIN_NUMBERS, TailChoice, restored
 from snugdp.mechanisms.persons.totals import FINE, PersonVectors, TotalsBlock, divided
 from snugdp.mechanisms.statistics.joint import deviation
 from snugdp.noise import DiscreteLaplace
@@ -111,7 +111,9 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
         min(_gaussian(lost, length * unit) for length, lost in both["PipelineDP"]) / best,
         {name: error / best for name, error in others.items()},
-        math.nan if cells < MANY or share.is_pure else _floor(share, cells, totals, np.array(list(errors.values()))),
+        math.nan
+        if cells < MIN_NUMBERS or share.is_pure
+        else _floor(share, cells, totals, np.array(list(errors.values()))),
     )  # fmt: skip
 
 

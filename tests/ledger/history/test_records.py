@@ -51,11 +51,11 @@ def test_the_largest_dominates_each_and_is_no_larger_than_needed(several: list[C
 
 @given(st.fractions(min_value=0, max_value=10**6))
 def test_a_long_amount_is_rounded_up_and_a_short_one_is_not(value: Fraction) -> None:
-    assert amounts.short(value) == value or amounts.bits(value) > amounts.LONGEST
+    assert amounts.short(value) == value or amounts.bits(value) > amounts.MAX_AMOUNT_BITS
     odd = value + Fraction(1, 3**400)
     up = amounts.short(odd)
     assert 0 < up - odd < Fraction(1, 10**76)
-    assert amounts.bits(up) <= amounts.LONGEST
+    assert amounts.bits(up) <= amounts.MAX_AMOUNT_BITS
 
 
 def test_ten_thousand_different_denominators_stay_short_and_never_below_the_sum() -> None:
@@ -63,7 +63,7 @@ def test_ten_thousand_different_denominators_stay_short_and_never_below_the_sum(
     for n in range(1, 3000):
         total = amounts.added(total, Cost(epsilon=Fraction(1, 1000 + n)))
         exact += 1 / (1000 + n)
-    assert amounts.bits(total.epsilon) <= amounts.LONGEST
+    assert amounts.bits(total.epsilon) <= amounts.MAX_AMOUNT_BITS
     assert float(total.epsilon) == pytest.approx(exact, rel=1e-12)
 
 

@@ -11,13 +11,13 @@ import pytest
 import snugdp
 from snugdp import Budget, Neighbours, Simulation
 from snugdp.mechanisms.persons import totals as module
-from snugdp.mechanisms.persons.tail_choice import FULL, MANY, TailChoice, restored
+from snugdp.mechanisms.persons.tail_choice import FULL, MIN_NUMBERS, TailChoice, restored
 from snugdp.mechanisms.persons.totals import PersonVectors, TotalsBlock, divided
 from snugdp.noise.recording import Witness
 from snugdp.propose.share import Share
 from snugdp.tables.persons.totals import Totals
 
-CELLS = MANY
+CELLS = MIN_NUMBERS
 SHARE = Share.gaussian(Budget(1, 1e-6))
 
 

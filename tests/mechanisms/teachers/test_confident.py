@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from snugdp.accounting import renyi as certified
 from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.ball import gaps, log_miss
-from snugdp.mechanisms.teachers.confident import MOST, confident_losses
+from snugdp.mechanisms.teachers.confident import MAX_LOSS, confident_losses
 from snugdp.mechanisms.teachers.distance_test import RenyiProfile, SharpDistance, best_table, confident_profile
 from snugdp.mechanisms.teachers.table import STEP, UNIT
 from snugdp.numerics import balls
@@ -98,7 +98,7 @@ def test_sums_that_do_not_fit_exceed_every_epsilon(queries: int) -> None:
     losses = confident_losses("0.5", 2, 1, 10)
     totals = losses.of(np.tile([[5, 5]], (queries, 1)), 0)
     one = losses.of(np.array([[5, 5]]), 0)
-    assert totals.tolist() == [min(queries * units, MOST) for units in one.tolist()]
+    assert totals.tolist() == [min(queries * units, MAX_LOSS) for units in one.tolist()]
     assert RenyiProfile.of(losses, np.tile([[5, 5]], (queries, 1)), 0).delta(np.array([50.0])) == 1
 
 

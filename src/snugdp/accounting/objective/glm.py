@@ -18,7 +18,7 @@ from snugdp.accounting.objective.run import CONSTANT_SIGN, Kind, RunCost, Unit, 
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
-_NONE = Fraction(0)
+_ZERO = Fraction(0)
 _OF_A_GUESS = (1.0, 0.9998, 0.998, 0.99, 0.97, 0.93, 0.85, 0.7, 0.4)
 _OF_ALONE = tuple(Fraction(part, 16) for part in (15, 14, 13, 12, 10, 8, 6, 4, 2))
 _HALVINGS, _CLOSE = 3, 1024
@@ -59,7 +59,7 @@ def calibrate(
     most = math.sqrt(float_down(room)) * (1 - 2.0**-50)
     if kappa is None:
         return most
-    return _calibrated(level, goal, RunCost(_NONE, nonnegative(kappa, "kappa"), kind, unit=unit), (rest, runs, most))
+    return _calibrated(level, goal, RunCost(_ZERO, nonnegative(kappa, "kappa"), kind, unit=unit), (rest, runs, most))
 
 
 @lru_cache(maxsize=256)
@@ -86,7 +86,7 @@ def largest_kappa(
     delta: Fraction,
     m_squared: Fraction,
     kind: Kind = "logistic",
-    mu_squared: Fraction = _NONE,
+    mu_squared: Fraction = _ZERO,
     *,
     unit: Unit = "row",
 ) -> Fraction:
@@ -99,17 +99,17 @@ def largest_kappa(
     def fits(kappa: Fraction) -> bool:
         return within(epsilon, delta, [RunCost(m_squared, kappa, kind, unit=unit)], mu_squared)
 
-    free = free_kappa(epsilon, m_squared, kind, unit) if not mu_squared else _NONE
+    free = free_kappa(epsilon, m_squared, kind, unit) if not mu_squared else _ZERO
     person = RunCost(m_squared, epsilon, kind, unit=unit).person
     if person:
         guess = guess_kappa(person, float(epsilon), float(delta), math.sqrt(mu_squared))
         alone = free_kappa(epsilon, m_squared, kind, unit)  # where nothing is guessed: a part of what a run alone has
         parts = (part * alone for part in ((free / alone,) if free else _OF_ALONE) if alone)
-        return max(_near(fits, guess), next((_short(part) for part in parts if fits(_short(part))), _NONE))
+        return max(_near(fits, guess), next((_short(part) for part in parts if fits(_short(part))), _ZERO))
     for low in (free, _short(epsilon / 2**10)):
         if low and fits(low):
             return roots.largest_near(fits, low, short_mean)
-    return _NONE
+    return _ZERO
 
 
 def _near(fits: Callable[[Fraction], bool], guess: float) -> Fraction:
@@ -124,7 +124,7 @@ def _near(fits: Callable[[Fraction], bool], guess: float) -> Fraction:
                 else roots.bisect(fits, kappa, before, _HALVINGS, middle=short_mean, near=_CLOSE)[0]
             )
         before = kappa
-    return _NONE
+    return _ZERO
 
 
 def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic", unit: Unit = "row") -> Fraction:
@@ -136,7 +136,7 @@ def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic", 
     if unit == "person":
         slope = (RunCost(m_squared, epsilon, kind, unit=unit).critical_loss - m_squared / 2) / epsilon
         bounded = kind in ("constant_sign", "sign_changing")
-        return _NONE if bounded else max(_NONE, (epsilon - m_squared / 2) / slope)
+        return _ZERO if bounded else max(_ZERO, (epsilon - m_squared / 2) / slope)
     grown = _grown(epsilon)
     if kind == "logistic":
         return epsilon + m_squared / 2
@@ -146,7 +146,7 @@ def free_kappa(epsilon: Fraction, m_squared: Fraction, kind: Kind = "logistic", 
         return min(grown, epsilon / 2 + m_squared / 4)
     if kind == "pseudo_huber":
         return pseudo_huber_kappa(m_squared, epsilon)
-    return _NONE
+    return _ZERO
 
 
 def _grown(epsilon: Fraction) -> Fraction:

@@ -31,8 +31,8 @@ _BITS = 96
 _UNIT = 1 << 30  # points of a path are multiples of 1/_UNIT
 _TABLE = 8193
 _HALVINGS = 52
-_LOWEST = -8.0  # deviations: below, a path is not followed
-_FAR = 30.0  # deviations: where no path goes
+_MIN_DEVIATIONS = -8.0  # deviations: below, a path is not followed
+_MAX_DEVIATIONS = 30.0  # deviations: where no path goes
 _CLOSE = 1e-10  # how much of a loss is left for the rounding of its path
 
 _Piece: TypeAlias = tuple[fmpq, fmpq, fmpq]
@@ -179,7 +179,7 @@ class Growth:
             inside = begin < end
             low = moments(begin, np.exp((deviates - begin) * (deviates + begin) / 2))
             fall = np.where(inside, (deviates - end) * (deviates + end) / 2, 0.0) if math.isfinite(end) else -math.inf
-            high = moments(min(max(end, -_FAR), _FAR), np.exp(fall))
+            high = moments(min(max(end, -_MAX_DEVIATIONS), _MAX_DEVIATIONS), np.exp(fall))
             for power, coefficient in enumerate(coefficients):
                 part = float(self.kappa) * _float(coefficient) * scale**power * (low[power] - high[power])
                 total += np.where(inside, part, 0.0)
@@ -190,7 +190,7 @@ class Growth:
         """The one path that all others are parts of: times, rising, and the deviates there, falling."""
         m, k = math.sqrt(self.m_squared), float(self.kappa)
         lowest = min((float(start) for start, _ in _PIECES[self.family] if start is not None), default=0.0)
-        bottom = max(_LOWEST, min(lowest * k / m, float(MAX_DEVIATE))) - 1.0
+        bottom = max(_MIN_DEVIATIONS, min(lowest * k / m, float(MAX_DEVIATE))) - 1.0
         deviates = np.linspace(MAX_DEVIATE + 1.0 + 2 * m + k, bottom, _TABLE)
         slowness = 1 / self.speeds(deviates)
         steps = (slowness[1:] + slowness[:-1]) / 2 * -np.diff(deviates)

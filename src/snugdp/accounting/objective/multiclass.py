@@ -13,7 +13,7 @@ from snugdp.accounting.objective.run import RunCost, Unit, lower_half, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
-_NONE = Fraction(0)
+_ZERO = Fraction(0)
 MAX_PERSON_KAPPA = 4  # of softmax: its atom has exp(kappa) branches for each class
 
 
@@ -47,7 +47,7 @@ class SoftmaxRun:
     @property
     def failure(self) -> Fraction:
         """The probability of what is not followed."""
-        return _NONE if self._pair is None else self._pair.failure
+        return _ZERO if self._pair is None else self._pair.failure
 
     @property
     def shift(self) -> Fraction:
@@ -57,7 +57,7 @@ class SoftmaxRun:
         """
         if self.unit == "person":
             return self.kappa * (self.classes - 1) / self.classes
-        return _NONE if self.kappa <= self.m_squared / 4 else softmax_log_det(self.kappa, self.classes)
+        return _ZERO if self.kappa <= self.m_squared / 4 else softmax_log_det(self.kappa, self.classes)
 
     @property
     def _removal_branches(self) -> int:
@@ -76,7 +76,7 @@ class SoftmaxRun:
         if self._pair is not None:
             return self._pair.atom
         rest = lower_half(self.m_squared) if self.classes == 2 else ()
-        add = (*[Branch(self.m_squared, _NONE)] * (self.classes - 1), *rest)
+        add = (*[Branch(self.m_squared, _ZERO)] * (self.classes - 1), *rest)
         if self.unit == "person":
             return Atom(add, (Branch(self.m_squared, self.shift),) * self._removal_branches)
         moved = tuple(Branch(branch.mu_squared, self.shift, branch.weight) for branch in add)
@@ -86,7 +86,7 @@ class SoftmaxRun:
 def softmax_log_det(kappa: Fraction, classes: int) -> Fraction:
     """(K - 1) log(1 + kappa/K), rounded up."""
     if not kappa:
-        return _NONE
+        return _ZERO
     return balls.rational_above(lambda: (classes - 1) * balls.ball(kappa / classes).log1p())
 
 
@@ -100,8 +100,8 @@ def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real =
     """
     level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
     size, many = nonnegative(kappa, "kappa"), _classes(classes)
-    left = level - (softmax_log_det(size, many) if unit == "row" else SoftmaxRun(_NONE, size, many, unit).shift)
-    room = Fraction(gaussian.mu(left, goal / (many - 1))) ** 2 - rest if left > 0 else _NONE
+    left = level - (softmax_log_det(size, many) if unit == "row" else SoftmaxRun(_ZERO, size, many, unit).shift)
+    room = Fraction(gaussian.mu(left, goal / (many - 1))) ** 2 - rest if left > 0 else _ZERO
     if room <= 0:
         return 0.0
 

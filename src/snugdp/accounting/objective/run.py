@@ -53,7 +53,7 @@ _FAMILIES: dict[Kind, Family] = {
     "class_t": "class_t",
     "class_t_sharp": "class_t",
 }
-_NONE = Fraction(0)
+_ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class RunCost:
         """The probability of what the levels of a sharp bound do not follow."""
         if self.person:
             return self.person.failure
-        return removal.TAIL if self.kind == "class_t_sharp" else _NONE
+        return removal.TAIL if self.kind == "class_t_sharp" else _ZERO
 
     @property
     def critical_loss(self) -> Fraction:
@@ -138,7 +138,7 @@ class RunCost:
         """
         if self.person:
             return self.person.atom
-        whole = Branch(self.m_squared, _NONE)
+        whole = Branch(self.m_squared, _ZERO)
         if self.kind == "class_t_sharp":
             return removal.sharp_atom(self.m_squared, self.kappa)
         if self.kind in CLASS_C:
@@ -149,8 +149,8 @@ class RunCost:
         if self.kind == "constant_sign":
             return Atom((whole, *lower_half(self.m_squared)), (Branch(self.m_squared, shift),))
         if self.kind == "sign_changing":
-            return Atom((whole, whole), (Branch(self.m_squared, shift), Branch(_NONE, shift)))
-        return Atom((whole, whole), (whole, Branch(_NONE, shift)))
+            return Atom((whole, whole), (Branch(self.m_squared, shift), Branch(_ZERO, shift)))
+        return Atom((whole, whole), (whole, Branch(_ZERO, shift)))
 
     @property
     def gaussian_squared(self) -> Fraction:
@@ -186,7 +186,7 @@ def critical_loss(kind: Kind, m_squared: Fraction, kappa: Fraction) -> Fraction:
     if kind in ("constant_sign", "sign_changing"):
         return log_det(kappa)
     if kind == "logistic":
-        return max(_NONE, kappa - m_squared / 2)
+        return max(_ZERO, kappa - m_squared / 2)
     if kind in ("class_c", "tamed_poisson"):
         return max(log_det(kappa), kappa - m_squared / 2)
     if kind in ("class_t", "class_t_sharp"):
@@ -213,9 +213,9 @@ def log_det(kappa: Fraction) -> Fraction:
     return balls.rational_above(lambda: balls.ball(kappa).log1p()) if kappa else Fraction(0)
 
 
-def within(epsilon: Fraction, delta: Fraction, runs: Sequence[PricedRun], mu_squared: Fraction = _NONE) -> bool:
+def within(epsilon: Fraction, delta: Fraction, runs: Sequence[PricedRun], mu_squared: Fraction = _ZERO) -> bool:
     """Whether runs and a Gaussian part together are proved to be (epsilon, delta)-DP."""
-    atoms, failure = tuple(run.atom for run in runs), sum((run.failure for run in runs), _NONE)
+    atoms, failure = tuple(run.atom for run in runs), sum((run.failure for run in runs), _ZERO)
     return composition.at_most(mu_squared=mu_squared, failure=failure, atoms=atoms, epsilon=epsilon, delta=delta)
 
 
@@ -224,7 +224,7 @@ def lower_half(m_squared: Fraction) -> tuple[Branch, ...]:
     half = (
         balls.rational_above(lambda: gaussian.cdf(-balls.ball(m_squared).sqrt() / 2)) if m_squared else Fraction(1, 2)
     )
-    return (Branch(_NONE, _NONE, half),)
+    return (Branch(_ZERO, _ZERO, half),)
 
 
 def smallest_ridge(x_squared: Fraction, kappa: Fraction, bits: int = 30) -> Fraction:

@@ -36,7 +36,7 @@ from snugdp.numerics.rationals import Real, rational, readings, typed_down
 METHODS = ("C2", "C1", "closed", "corollary", "liu_talwar", "renyi")
 _SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 0.03)
 _STEPS, _HALVINGS = 100, 40
-_NOTHING = 1e-300
+_TINY_DELTA = 1e-300
 _MIN_SCALE = 1e-12
 _MAX_EPSILON = 1000.0  # nothing is looked for beyond
 
@@ -192,7 +192,7 @@ def _largest_scale(
 
     def gap(scale: float) -> float:
         found = max(bound.guess(float(level)) for bound in bounds(quick(scale)))
-        return math.log(max(found, _NOTHING)) - math.log(max(float(goal), _NOTHING))
+        return math.log(max(found, _TINY_DELTA)) - math.log(max(float(goal), _TINY_DELTA))
 
     low = _crossing(gap, high, close)
     for slack in _SLACKS if low else ():

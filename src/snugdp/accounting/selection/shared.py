@@ -35,7 +35,7 @@ from snugdp.numerics.rationals import Real
 NODES = 120
 POINTS = 500
 _BITS = 96
-_FARTHEST = 600.0
+_MAX_EPSILON = 600.0
 
 
 class Shared:
@@ -110,8 +110,8 @@ def selection_profile(base: Base, law: Law, tail: float = 1e-12, nodes: int = NO
 
 
 def _sticks(bound: CellSum, tail: float, nodes: int) -> Sticks:
-    floor = bound.guess(_FARTHEST)
-    _, high = roots.bisect(lambda epsilon: bound.guess(epsilon) > max(tail, 1.01 * floor), 0.0, _FARTHEST, 60)
+    floor = bound.guess(_MAX_EPSILON)
+    _, high = roots.bisect(lambda epsilon: bound.guess(epsilon) > max(tail, 1.01 * floor), 0.0, _MAX_EPSILON, 60)
     epsilons: Sequence[float] = np.linspace(0.0, high, nodes).tolist()
     with balls.precision(_BITS):
         certificate = Certificate(bound)

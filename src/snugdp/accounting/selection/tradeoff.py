@@ -28,8 +28,8 @@ from snugdp.accounting.selection.laws import Floats, Law
 from snugdp.numerics import balls
 from snugdp.numerics.rationals import Real, float_up, rational
 
-FARTHEST = 12.0  # deviations of a Gaussian loss that are followed; beyond, the last stick holds
-FINE = 96  # sticks for each deviation
+MAX_DEVIATIONS = 12.0  # deviations of a Gaussian loss that are followed; beyond, the last stick holds
+STICKS_PER_DEVIATION = 96  # sticks for each deviation
 _BITS = 96
 
 Indices = NDArray[np.intp]
@@ -131,8 +131,8 @@ def _above(before: tuple[float, float], here: tuple[float, float], after: tuple[
 
 def _factors(mu: float) -> Floats:
     """exp(epsilon) for epsilon evenly spaced from 0 to as far as the loss is followed."""
-    reach = min(mu * (FARTHEST + mu / 2), 600.0)
-    factors: Floats = np.exp(np.linspace(0.0, reach, math.ceil(FINE * FARTHEST)))
+    reach = min(mu * (MAX_DEVIATIONS + mu / 2), 600.0)
+    factors: Floats = np.exp(np.linspace(0.0, reach, math.ceil(STICKS_PER_DEVIATION * MAX_DEVIATIONS)))
     return np.unique(factors)
 
 
@@ -268,7 +268,7 @@ class Chords:
 
 COARSE = 240  # sticks of a cost that is not a plain Gaussian
 COARSEST = 80  # and of one with atoms of many branches, which take long to evaluate
-_FEW = 8
+_MAX_DIRECT_BRANCHES = 8
 
 
 class Parts(Protocol):
@@ -441,8 +441,8 @@ def _epsilons(cost: Parts, atoms: tuple[Atom, ...], sticks: int | None) -> list[
     shift = cost.epsilon + sum((max(b.shift for b in atom.add) for atom in atoms), Fraction(0))
     if not spread and not atoms:
         return [Fraction(0), shift]
-    reach = float(shift) + math.sqrt(spread) * (FARTHEST + math.sqrt(spread) / 2)
-    many = any(len(atom.add) > _FEW for atom in atoms)
+    reach = float(shift) + math.sqrt(spread) * (MAX_DEVIATIONS + math.sqrt(spread) / 2)
+    many = any(len(atom.add) > _MAX_DIRECT_BRANCHES for atom in atoms)
     count = sticks or (COARSEST if many else COARSE)
     even = {Fraction(round(2**20 * min(reach, 600.0) * i / count), 2**20) for i in range(count + 1)}
     return sorted(even | {cost.epsilon, shift})

@@ -18,10 +18,10 @@ from snugdp.audit.replay import Path, path, paths, random_pairs
 Data = TypeVar("Data")
 Floats = NDArray[np.float64]
 _PLACES = (-1.0, -0.5, 0.0, 0.3, 0.6, 0.85, 1.0)  # of the epsilon at which delta is small
-_SMALL = 0.05  # such a delta
+_SMALL_DELTA = 0.05  # such a delta
 _SAME = 2  # runs after which a law without chance is known to be one
-_SLACK = 1e-9  # of floats
-_OFTEN = 20  # runs between looks at what has been measured
+_ROUNDING = 1e-9  # of floats
+_RUNS_BETWEEN_LOOKS = 20  # runs between looks at what has been measured
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Measured:
     def evidence(self, claimed: Floats) -> Floats:
         """At every epsilon how surely the claim is wrong: the logarithm of one over a p-value, infinite for certain."""
         if self.exact:
-            return np.where(self.mean > claimed * (1 + _SLACK) + _SLACK, math.inf, self.mean - claimed)
-        return np.array([won(c, p) for c, p in zip(np.maximum(self.values.T - _SLACK, 0), claimed, strict=True)])
+            return np.where(self.mean > claimed * (1 + _ROUNDING) + _ROUNDING, math.inf, self.mean - claimed)
+        return np.array([won(c, p) for c, p in zip(np.maximum(self.values.T - _ROUNDING, 0), claimed, strict=True)])
 
     def excess(self, claimed: Floats) -> Floats:
         """At every epsilon how far the mean is above the claim (below, as a rule), in deviations of a coin."""
@@ -80,7 +80,7 @@ def levels(case: Case[Data]) -> Floats:
     if case.budget is not None:
         top = float(case.budget.epsilon)
     else:
-        small = max(_SMALL, 1.5 * float(case.cost.delta))
+        small = max(_SMALL_DELTA, 1.5 * float(case.cost.delta))
         top = case.cost.epsilon_at(min(small, 0.5))
         top = max(top if math.isfinite(top) else 1.0, float(case.cost.epsilon), 0.05)
     return np.array([top * place for place in _PLACES])
@@ -113,7 +113,7 @@ def measure(
         fixed = fixed and whole(one, last) and bool(np.allclose(rows[-1], rows[0], rtol=1e-12, atol=1e-15))
         if fixed and count + 1 >= _SAME:
             break
-        if enough is not None and (count + 1) % _OFTEN == 0 and enough(Measured(name, np.array(rows))):
+        if enough is not None and (count + 1) % _RUNS_BETWEEN_LOOKS == 0 and enough(Measured(name, np.array(rows))):
             break
     return Measured(name, np.array(rows), fixed and len(rows) >= _SAME, frozenset(reasons - {""}))
 

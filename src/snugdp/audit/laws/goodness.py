@@ -18,7 +18,7 @@ from snugdp.audit.finding import Finding
 
 Floats = NDArray[np.float64]
 
-_LEAST = 40.0  # draws expected in a cell
+_MIN_EXPECTED_DRAWS = 40.0  # draws expected in a cell
 
 
 def verdict(
@@ -75,7 +75,7 @@ def cells_p(observed: ArrayLike, chances: ArrayLike) -> float:
     return float(stats.chi2.sf(((seen - hoped) ** 2 / hoped).sum(), len(seen) - 1))
 
 
-def two_samples_p(one: ArrayLike, other: ArrayLike, *, least: float = 2 * _LEAST) -> float:
+def two_samples_p(one: ArrayLike, other: ArrayLike, *, least: float = 2 * _MIN_EXPECTED_DRAWS) -> float:
     """p-value of two rows of counts over the same cells coming from one law; cells below ``least`` are joined."""
     table = np.array([one, other], dtype=np.float64)
     both = table.sum(axis=0)
@@ -89,7 +89,7 @@ def two_samples_p(one: ArrayLike, other: ArrayLike, *, least: float = 2 * _LEAST
     return float(stats.chi2.sf(((merged - expected) ** 2 / expected).sum(), merged.shape[1] - 1))
 
 
-def _joined(expected: Floats, least: float = _LEAST) -> NDArray[np.int64]:
+def _joined(expected: Floats, least: float = _MIN_EXPECTED_DRAWS) -> NDArray[np.int64]:
     """The group of each cell: neighbours together until a group has enough."""
     groups, at, have = np.zeros(len(expected), dtype=np.int64), 0, 0.0
     for i, share in enumerate(expected.tolist()):

@@ -28,10 +28,10 @@ T = TypeVar("T")
 Floats = NDArray[np.float64]
 
 _BITS = 2  # of the last ones that are looked at together
-_FINE = 2.0**8  # cells in the spread of the noise, from which on the last bits are fair but for 2**-1000
+_MIN_CELLS_PER_SPREAD = 2.0**8  # from there on the last bits are fair but for 2**-1000
 _FLOAT = 53
-_FEW = 20.0  # numbers in a cell: last bits are compared cell by cell
-_MOST = 40  # zeros at the end of a number that are told apart
+_MIN_CELL_NUMBERS = 20.0  # numbers in a cell: last bits are compared cell by cell
+_MAX_ZEROS = 40  # zeros at the end of a number that are told apart
 _OTHER = "the grid depends on the data"
 
 
@@ -52,7 +52,7 @@ def low_bits(case: Case[Data], runs: int = 40, source: Callable[[], Noise] = Exa
                     cells = gridded(site)
                     numbers += len(cells)
                     wrong += _mistakes(site, cells)
-                    if cells_in_noise(site) >= _FINE:
+                    if cells_in_noise(site) >= _MIN_CELLS_PER_SPREAD:
                         np.add.at(side, [int(cell) % (1 << _BITS) for cell in cells], 1)
     if not numbers:
         return []
@@ -164,7 +164,7 @@ def _fair(name: str, sides: Sequence[NDArray[np.int64]]) -> Iterator[Finding]:
         return  # too few numbers, or noise too narrow for its bits to be fair
     even = np.full(1 << _BITS, 2.0**-_BITS)
     clean = {
-        "neighbours alike": two_samples_p(*sides, least=_FEW),
+        "neighbours alike": two_samples_p(*sides, least=_MIN_CELL_NUMBERS),
         "the first fair": cells_p(sides[0], even),
         "the second fair": cells_p(sides[1], even),
     }
@@ -173,7 +173,7 @@ def _fair(name: str, sides: Sequence[NDArray[np.int64]]) -> Iterator[Finding]:
     lost[0][1::2] = 0
     planted = {
         "a last bit that is always 0": cells_p(lost[0], even),
-        "on one side only": two_samples_p(*lost, least=_FEW),
+        "on one side only": two_samples_p(*lost, least=_MIN_CELL_NUMBERS),
     }
     yield verdict("L", name, f"the last {_BITS} bits are fair coins, on both neighbours", clean, planted)
 
@@ -203,9 +203,9 @@ def _grid_p(one: Floats, other: Floats) -> dict[str, float]:
     if not min(map(len, sides)):
         return {}
     grid = min(int(side.min()) for side in sides)
-    if min(float(one.std()), float(other.std())) < _FINE * 2.0**grid:
+    if min(float(one.std()), float(other.std())) < _MIN_CELLS_PER_SPREAD * 2.0**grid:
         return {}  # whole numbers with little noise: their last bits are part of what is released
-    counts = [np.bincount(np.minimum(side - grid, _MOST), minlength=_MOST + 1) for side in sides]
+    counts = [np.bincount(np.minimum(side - grid, _MAX_ZEROS), minlength=_MAX_ZEROS + 1) for side in sides]
     found = {"neighbours alike": two_samples_p(*counts)}
     for word, count in zip(("first", "second"), counts, strict=True):
         found[f"{word}, half are odd on the grid"] = rate_p(int(count[0]), int(count.sum()), 0.5)

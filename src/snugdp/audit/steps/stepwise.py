@@ -28,9 +28,9 @@ from snugdp.numerics.printed import root_up
 Data = TypeVar("Data")
 _CLAIM = "every step pays for its own draws"
 _SMALLER = Fraction(4, 5)  # of the noise of one draw: the power check
-_MOST = 12  # draws of which that is asked
+_MAX_TESTED_DRAWS = 12  # draws of which that is asked
 _SINGLE = ("add", "at_least")
-_PLACES = 3  # single draws that are lucky, one at a time
+_SINGLE_DRAWS = 3  # single draws that are lucky, one at a time
 NOISY = (
     "add",
     "add_integers",
@@ -190,7 +190,7 @@ class _Seen:
             self.wrong = self.wrong or "what is paid is for other neighbours than what is claimed"
         for bill in bills(run, parts=case.parts):
             self.plans += 1
-            for place in range(min(len(bill.draws), _MOST)):
+            for place in range(min(len(bill.draws), _MAX_TESTED_DRAWS)):
                 self.draws[place] = self.draws.get(place, False) or _notices(bill, place, lucky)
             if bill.unpaid(lucky=lucky):
                 self.wrong = self.wrong or f"{where}: {bill}"
@@ -253,7 +253,7 @@ def _choices(plain: Path, *, safe: bool) -> Iterator[Sequence[float]]:
     if safe and not single:
         return  # an ordinary run
     yield []
-    for place, size in product(range(min(len(single), _PLACES)), (1.0, -1.0, 0.3, -0.3) if safe else (1.0, -1.0)):
+    for place, size in product(range(min(len(single), _SINGLE_DRAWS)), (1.0, -1.0, 0.3, -0.3) if safe else (1.0, -1.0)):
         yield [0.0] * place + [size]
     costs = plain.here.plans[0].costs if plain.here.plans else {}
     firsts = [single.index(step) for step in list(costs)[:-1] if step in single and costs[step].delta]

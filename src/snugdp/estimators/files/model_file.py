@@ -39,7 +39,7 @@ _FIELDS = (
     "unit", "cost", "title", "theorem", "proposal", "steps", "forecast", "receipt", "plan", "released",
 )  # fmt: skip
 _LATER = ("unit",)  # files that were written before it was added have none: it is then "row"
-_MOST = 10**7  # features
+_MAX_FEATURES = 10**7  # features
 _RECEIPT = ("ledger", "sequence", "what", "key", "hash")
 _FINITE = ("coef_", "intercept_", "components_", "mean_")
 
@@ -284,7 +284,7 @@ def _name(model: Any, given: Any) -> tuple[str, ...]:
     count, names = 0, None
     if isinstance(given, dict) and given.keys() == {"count", "names"}:
         count, names = given["count"], given["names"]
-    whole = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MOST
+    whole = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MAX_FEATURES
     if not whole or not isinstance(names, list | None):
         raise ValueError('"features" must have a count and names, or null for the names')
     if names is not None and (len(names) != count or not all(isinstance(name, str) for name in names)):

@@ -21,7 +21,7 @@ from snugdp.ledger.composition.limits import Limits, Remaining
 from snugdp.numerics import balls
 from snugdp.serial import costs
 
-_LEAST = Fraction(1, 10**12)  # epsilon of a Gaussian release, however small
+_MIN_EPSILON = Fraction(1, 10**12)  # epsilon of a Gaussian release, however small
 _SHARE = Fraction(1, 100)  # of a ledger's delta, for a Gaussian release that has announced no delta
 
 
@@ -221,7 +221,7 @@ def _epsilon_and_delta(cost: Cost, budget: Budget, delta: Fraction | None) -> Co
     epsilon = cost.epsilon_at(at) if at < 1 else math.inf
     if not math.isfinite(epsilon):
         return None
-    upper = Cost(epsilon=max(Fraction(epsilon), _LEAST), delta=at, neighbours=cost.neighbours)
+    upper = Cost(epsilon=max(Fraction(epsilon), _MIN_EPSILON), delta=at, neighbours=cost.neighbours)
     for _ in range(8):
         if satisfies(cost, upper):
             return upper

@@ -33,7 +33,7 @@ _HALVINGS, _MAX_HALVINGS = 4, 24  # halvings of the shares, for many charges lik
 _STEPS = 30
 _MAX_BRANCHES = 4  # of an atom that a box may hold many times
 _GRID, _LEAST = Fraction(2) ** costs.GRID, Fraction(2) ** 400
-_LARGEST = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
+_MAX_EPSILON = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class _Shares:
     @cached_property
     def _amounts(self) -> tuple[Fraction, Fraction, Fraction]:
         leak, failure, variation = (share * self.part * (self.budget.delta - self.before.delta) for share in SHARES)
-        variation = _short(variation / _weight(self.budget)) if self.budget.epsilon <= _LARGEST else Fraction(0)
+        variation = _short(variation / _weight(self.budget)) if self.budget.epsilon <= _MAX_EPSILON else Fraction(0)
         return leak, _written(self.before.delta + _short(failure)), variation
 
     @property
@@ -401,7 +401,7 @@ def _common(budget: Budget, boxes: tuple[Box, ...]) -> Fraction:
     """The failure and variation that the boxes share: the largest of each counts once."""
     failure = max((box.limit.delta for box in boxes), default=Fraction(0))
     variation = max((box.limit.variation for box in boxes), default=Fraction(0))
-    if variation and budget.epsilon > _LARGEST:
+    if variation and budget.epsilon > _MAX_EPSILON:
         return Fraction(2)  # more than any delta
     return failure + (_weight(budget) * variation if variation else 0)
 
@@ -434,7 +434,7 @@ def _moment(branches: tuple[Branch, ...], order: Fraction) -> Fraction:
 
 def _written(value: Fraction) -> Fraction:
     """The number itself, or a little more if a ledger does not write down so many digits."""
-    return value if costs.bits(value) <= costs.LONGEST else math.ceil(value * _GRID) / _GRID
+    return value if costs.bits(value) <= costs.MAX_AMOUNT_BITS else math.ceil(value * _GRID) / _GRID
 
 
 def _short(value: Fraction) -> Fraction:

@@ -11,7 +11,7 @@ from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.serial import costs
 from snugdp.serial.costs import Json
 
-_NONE: Mapping[str, Mapping[str, Cost]] = MappingProxyType({})
+_NO_PARTS: Mapping[str, Mapping[str, Cost]] = MappingProxyType({})
 _NO_TOP: Mapping[str, Cost] = MappingProxyType({})
 
 
@@ -30,7 +30,7 @@ class Tally:
     """
 
     whole: Cost | None = None
-    parts: Mapping[str, Mapping[str, Cost]] = field(default_factory=lambda: _NONE)
+    parts: Mapping[str, Mapping[str, Cost]] = field(default_factory=lambda: _NO_PARTS)
     top: Mapping[str, Cost] = field(default_factory=lambda: _NO_TOP)  # of each partition, part by part the largest
     sum: Cost | None = None
 

@@ -19,10 +19,10 @@ from snugdp.ledger.stores.file_systems import network_file_system
 from snugdp.ledger.stores.store import Connected
 
 _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, body TEXT, hash TEXT NOT NULL)"
-_SHORT = 2000  # records: the pages of a longer ledger are checked by verify
-_FEW = 1 << 14  # bytes of a log that are written as they come
-_STEP = 1 << 16  # bytes by which room is made in it at least
-_MOST = 4_200_000  # SQLite begins again at the start of its log after 1000 pages
+_MAX_CHECKED_RECORDS = 2000  # records: the pages of a longer ledger are checked by verify
+_MIN_LOG_BYTES = 1 << 14  # bytes of a log that are written as they come
+_LOG_STEP_BYTES = 1 << 16  # bytes by which room is made in it at least
+_MAX_LOG_BYTES = 4_200_000  # SQLite begins again at the start of its log after 1000 pages
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message that quotes a damaged schema may be no text
 _WAYS_OUT = {
@@ -181,7 +181,7 @@ class SQLiteStore(Connected):
             _let_go(connection, os.getpid())
             raise
         log = _status(self._path + "-wal")
-        self._log, self._room = (None, 0) if log is None else (_file(log), max(_FEW, log.st_size))
+        self._log, self._room = (None, 0) if log is None else (_file(log), max(_MIN_LOG_BYTES, log.st_size))
         self._connection, self._version = connection, None
         self._end = weakref.finalize(self, _let_go, connection, os.getpid())
 
@@ -190,7 +190,7 @@ class SQLiteStore(Connected):
         if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             raise TamperedLedgerError(f"{self._path} is not a ledger of snugdp, or its tables were changed")
         longest = connection.execute("SELECT max(seq) FROM ledger").fetchone()[0]
-        if not isinstance(longest, int) or longest < _SHORT:
+        if not isinstance(longest, int) or longest < _MAX_CHECKED_RECORDS:
             self._check_pages(connection)
 
     def check(self) -> None:
@@ -301,7 +301,7 @@ class SQLiteStore(Connected):
         held, so nobody else adds to the log; SQLite keeps no locks on this file that closing it could drop. What
         cannot be done here is left to the commit.
         """
-        self._room = max(self._length, min(self._length + max(self._length, _STEP), _MOST))
+        self._room = max(self._length, min(self._length + max(self._length, _LOG_STEP_BYTES), _MAX_LOG_BYTES))
         with contextlib.suppress(OSError):
             handle = os.open(self._path + "-wal", os.O_WRONLY | CLOEXEC)
             try:

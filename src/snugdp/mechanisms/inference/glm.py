@@ -37,7 +37,7 @@ THEOREM = theorem("glm-inference/1")
 
 # Of M squared: the Gram matrix, the lengths, both matrices; the rest is the run.
 _SHARES = tuple(Fraction(part, 100) for part in (6, 2, 12))
-_LONG = 0.02  # of the rows, about, are left out
+_LEFT_OUT_SHARE = 0.02  # of the rows, about, are left out
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> 
     if square <= 0:
         raise nothing_left(beside)
     gram, radius, pair = (root_below(share * square) for share in _SHARES)
-    whitening = Whitening(design, gram=gram, radius=radius, pair=pair, share=_LONG)
+    whitening = Whitening(design, gram=gram, radius=radius, pair=pair, share=_LEFT_OUT_SHARE)
     m = root_below((1 - sum(_SHARES)) * square)
     run = company_run(rows, budget, loss, m, whitening.mu_squared + beside)
     if not (run.cost + Cost(mu_squared=whitening.mu_squared + beside)).fits(budget):

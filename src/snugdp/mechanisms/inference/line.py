@@ -45,7 +45,7 @@ THEOREMS = {True: theorem("linear-inference/1"), False: theorem("linear-whitened
 
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices; the rest is the run.
 _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 13))
-_LONG = 0.5  # of the rows, about, are shortened, at most
+_SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
 _GUESS = 0.2  # mean size of a target, as a part of its bound
@@ -80,7 +80,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     run = Perturbation(rows, LogCosh(rows.y_bound), m, max(least, _MIN_RIDGE * rows.x_squared), kind)
     centre = MeanTarget(design, mus[0]) if mus[0] else None
     noise = float(_USUAL / m)
-    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_LONG, noise=noise)
+    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_SHORTENED_SHARE, noise=noise)
     parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)

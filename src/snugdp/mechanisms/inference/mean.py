@@ -56,11 +56,11 @@ THEOREM = theorem("linear-mean/1")
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, the Gram matrix of whitened rows,
 # the pilot, the sizes of its residuals, both matrices of the covariance; the rest is the step.
 _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 12, 8, 4, 10))
-_LONG = 0.5  # of the rows, about, are shortened, at most
+_SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL_CLIP = 6.0  # deviations of a residual
 _CLEAR = 3.0  # deviations of noise
-_ROOM = math.sqrt(2)  # the clip of the step, over the largest size that is seen,
-_MORE_ROOM = 2 * _ROOM  # and where there is an intercept, which a clipped tail would pull
+_CLIP_FACTOR = math.sqrt(2)  # the clip of the step, over the largest size that is seen,
+_CLIP_FACTOR_WITH_CONSTANT = 2 * _CLIP_FACTOR  # and where there is an intercept, which a clipped tail would pull
 _CLIP_BITS = 40
 _GUESS = 0.2  # the size of a residual, as a part of the bound on targets
 
@@ -90,7 +90,7 @@ def _mean_parts(design: Design, budget: Budget, beside: Fraction) -> _MeanParts:
     shares = _SHARES if design.row_map.constant else (Fraction(0), *_SHARES[1:])
     mus = [root_below(share * left) for share in (*shares, 1 - sum(shares))]
     noise = _USUAL_CLIP / float(mus[8])
-    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[7], share=_LONG, noise=noise)
+    whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[7], share=_SHORTENED_SHARE, noise=noise)
     centre = MeanTarget(design, mus[0]) if mus[0] else None
     looks = TargetLooks(centre, SizeHistogram(design, mus[1]))
     return _MeanParts(whitening, looks, mus[4], mus[5], mus[6], mus[8])
@@ -150,12 +150,12 @@ class WhitenedMean(WhitenedMethod):
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and residuals of about a fifth of the bound on targets."""
         design = self._rows_design
-        noise = _GUESS * self._room * design.entries / (max(rows, 1) * float(self._planned.step))
+        noise = _GUESS * self._clip_factor * design.entries / (max(rows, 1) * float(self._planned.step))
         return Accuracy(noise, noise**2 * float(design.x_squared))
 
     @property
-    def _room(self) -> float:
-        return _MORE_ROOM if self.design.row_map.constant else _ROOM
+    def _clip_factor(self) -> float:
+        return _CLIP_FACTOR_WITH_CONSTANT if self.design.row_map.constant else _CLIP_FACTOR
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, look, release."""
@@ -176,7 +176,7 @@ class WhitenedMean(WhitenedMethod):
         downhill, _ = self._descent(rows, start, first, parts.pilot, noise.at("pilot"))  # 5
         pilot = start + _solved(gram, downhill, spread)
         found = self._residuals.draw(rows, noise.at("residuals"), pilot.tolist())  # 6
-        clip = clip_from_counts(found, float(parts.residuals), top=float(design.y_bound), factor=self._room)
+        clip = clip_from_counts(found, float(parts.residuals), top=float(design.y_bound), factor=self._clip_factor)
         step, deviation = self._descent(rows, pilot, clip, parts.step, noise.at("release"))  # 7
         rest, scores, (more, own) = whitening.matrices(rows, Huber(_whole(clip)), pilot, noise.at("errors"))  # 8
         again, weight = rest + scores / clip**2, 2 * more**2 / (2 * more**2 + spread**2)

@@ -41,7 +41,7 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
 _CLEAR, _SURE = 3.0, 4.5  # deviations of noise
-_LEAST = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
+_MIN_RADIUS = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
 _ABOVE = 1 - 1e-9
 _POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
 
@@ -130,7 +130,7 @@ class Whitening:
             noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
         )
         usual = math.sqrt(floor / square * float((1 - floor / (np.maximum(values, 0.0) + floor)).sum()) / rows)
-        radius = min(max(radius, _LEAST * usual), 1.0)
+        radius = min(max(radius, _MIN_RADIUS * usual), 1.0)
         if self.noise is not None:
             radius = least_error(noisy, float(self.radius), radius, self.noise * math.sqrt(self.directions))
         return _as_matrix(wide / radius), {"radius": radius, "rows": rows}

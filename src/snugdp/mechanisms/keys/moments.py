@@ -30,7 +30,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Sums: TypeAlias = tuple[Integers, ...]
 
-_MANY = 1 << (61 - BITS)  # cells: a combination of fewer, each at most 4 UNIT in size, is below 2**63
+_MAX_SAFE_CELLS = 1 << (61 - BITS)  # cells: a combination of fewer, each at most 4 UNIT in size, is below 2**63
 _LAPLACE_TAIL, _GAUSSIAN_TAIL = math.log(20), 1.959963984540054  # of a scale, of a deviation: 19 of 20 cases
 
 
@@ -174,7 +174,7 @@ class GroupMoments:
 
 def _combined(row: tuple[int, int, int], sums: Sums) -> Any:
     """One combination for every key, in 64 bits; in Python integers where a key has too many cells for them."""
-    wide = sums[0].max(initial=0) >= _MANY
+    wide = sums[0].max(initial=0) >= _MAX_SAFE_CELLS
     columns = (column.astype(object) if wide else column for column in sums)
     pairs = [(factor, column) for factor, column in zip(row, columns, strict=False) if factor]
     return sum((factor * column for factor, column in pairs[1:]), pairs[0][0] * pairs[0][1])

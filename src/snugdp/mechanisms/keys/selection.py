@@ -19,7 +19,7 @@ from snugdp.secrecy.secret import Secret
 
 KeyCounts: TypeAlias = tuple[Sequence[Any], NDArray[np.int64]]
 STEP = "keys"
-_OFTEN = Fraction(19, 20)
+_FORECAST_PROBABILITY = Fraction(19, 20)
 _TWO_SIDED = 1.959963984540054  # deviations that a Gaussian stays within in 19 of 20 cases
 _HALF = Fraction(1, 2)
 
@@ -61,7 +61,7 @@ class KeySelection:
         """The least count with which a key is shown in at least 19 of 20 cases."""
         if isinstance(self.law, Gaussian):
             return max(1, math.ceil(self.threshold - _HALF + Fraction(1.645) * self.law.sigma))
-        left, missed = self.law.total, self.law.total * (1 - _OFTEN)
+        left, missed = self.law.total, self.law.total * (1 - _FORECAST_PROBABILITY)
         for place, weight in enumerate(reversed(self.law.weights)):  # the largest noise first: the least count
             left -= weight
             if left <= missed:
@@ -75,7 +75,7 @@ class KeySelection:
             return _TWO_SIDED * float(self.law.sigma)
         sizes, chances = self._noise
         order = np.argsort(sizes)
-        place = int(np.searchsorted(np.cumsum(chances[order]), float(_OFTEN)))
+        place = int(np.searchsorted(np.cumsum(chances[order]), float(_FORECAST_PROBABILITY)))
         return float(sizes[order][min(place, len(sizes) - 1)])
 
     @property

@@ -29,7 +29,7 @@ from snugdp.tables.rows import Rows
 
 # Chosen on iris, wine, digits and five other tables from R packages or made up: docs/benchmarks.md.
 _SUMS_SHARE, _SLOPE_SHARE = Fraction(20, 100), Fraction(5, 100)  # of M squared
-_FEW = 1.2  # rows times mu over coefficients: below that a softmax run adds more noise than it learns
+_MIN_SAMPLE = 1.2  # rows times mu over coefficients: below that a softmax run adds more noise than it learns
 _FEW_ROWS_RIDGE = 0.03  # ridge for few rows, times (B entries / m)**2 / rows
 _LEAST_SHARE = 0.02  # of the rows that a class would have if all were equal
 _TOP_SIGNAL, _LEAST_SIGNAL = 0.5, 0.1  # of squared means, in parts of those of rows; at least, in deviations of noise
@@ -40,7 +40,7 @@ _OCTAVES, _HALVINGS = 7, 4  # the slope is looked for in so many octaves, so oft
 _LOOKS = Fraction(math.isqrt(_HALVINGS - 1) + 1)  # not below the root of how often
 _SEEN = 0.06  # of the rows: the most that the noise of a look at the slope may be
 _USUAL = 3.0  # deviations of a score, to which it is clipped
-_MOST = 1000.0  # no coefficient of a start is larger
+_MAX_START = 1000.0  # no coefficient of a start is larger
 _START_BITS = 20
 
 
@@ -97,7 +97,7 @@ class ClassMeans:
     def scores(self) -> Floats:
         """The linear scores of the classes, a row of coefficients and a constant for each."""
         constants = -(self.means @ self.middle) - (self.means**2).sum(axis=1) / 2
-        scores: Floats = np.clip(np.column_stack([self.means, constants]), -_MOST, _MOST)
+        scores: Floats = np.clip(np.column_stack([self.means, constants]), -_MAX_START, _MAX_START)
         return scores
 
     def guess(self, square: float) -> float:
@@ -111,7 +111,7 @@ class ClassMeans:
         """The rule of the means, with log-odds so steep."""
         rule = slope * self.scores
         rule[:, -1] += np.log(self.shares)
-        return np.clip(rule, -_MOST, _MOST)
+        return np.clip(rule, -_MAX_START, _MAX_START)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ class ClassStart:
         longest = float(run.design.row_map.feature_bound)
         first, one = self.sums.draw(rows, noise.at("sums")), float(self.sums.mu) ** 2  # 1
         means = ClassMeans.read(first, float(self.sums.deviation), longest)
-        few = means.rows * math.sqrt(one + float(run.run.m_squared)) < _FEW * first.size  # 2
+        few = means.rows * math.sqrt(one + float(run.run.m_squared)) < _MIN_SAMPLE * first.size  # 2
         if few:
             again = replace(self.sums, mu=root_below(run.run.m_squared))
             two = float(again.mu) ** 2

@@ -20,11 +20,11 @@ from snugdp.mechanisms.objective.perturbation import ObjectiveRun
 from snugdp.tables.losses.losses import Logistic
 
 # Chosen on made-up tables that no benchmark has, 23 kinds, 43 others and 44 more: docs/benchmarks.md.
-_MOST = 2.0  # times steeper, at most
-_SURE = 0.8  # of the pull of a ridge: too steep a model costs more than one not steep enough
+_MAX_STRETCH = 2.0  # times steeper, at most
+_PULL_SHARE = 0.8  # of the pull of a ridge: too steep a model costs more than one not steep enough
 _LENGTH = 0.85  # the mean square of the lengths of rows, half of which are shortened, in parts of that of the longest
 _TRUSTED = 60.0  # rows * m / entries, at which the root of it is given back; with far fewer rows there is noise alone
-_LONGEST = 1e100  # beyond, nothing is told
+_MAX_LENGTH = 1e100  # beyond, nothing is told
 _STEPS = 40  # halvings of an interval
 
 _DEVIATES = np.linspace(-6.0, 6.0, 601)
@@ -58,7 +58,7 @@ def stretch(theta: NDArray[np.float64], *, constant: bool, norm: float, rows: fl
     """
     slopes = theta[:-1] if constant else theta
     length = math.hypot(*slopes.tolist())
-    if not 0 < length < _LONGEST:
+    if not 0 < length < _MAX_LENGTH:
         return 1.0
     score = _DEVIATES * (norm * math.sqrt(_LENGTH / len(slopes)) * length)
     offset = float(theta[-1]) if constant else 0.0
@@ -67,8 +67,8 @@ def stretch(theta: NDArray[np.float64], *, constant: bool, norm: float, rows: fl
         """Of the mean loss along the coefficients, but for what labels give."""
         return float(_WEIGHTS @ (expit(times * (score + offset)) * score))
 
-    wanted = gradient(1.0) + _SURE * ridge * length**2 / rows
-    least, most = 1.0, _MOST
+    wanted = gradient(1.0) + _PULL_SHARE * ridge * length**2 / rows
+    least, most = 1.0, _MAX_STRETCH
     for _ in range(_STEPS):
         middle = (least + most) / 2
         least, most = (middle, most) if gradient(middle) < wanted else (least, middle)

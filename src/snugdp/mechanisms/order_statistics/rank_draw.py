@@ -34,7 +34,7 @@ RELEASE = "release"  # step
 MAX_DENOMINATOR = 10**6  # of a quantile: so that all levels are numbers of 64 bits
 MAX_PERSON_DENOMINATOR = 1000  # the same where rows have weights
 _AROUND = 17  # bits
-OFTEN = 20  # forecasts are for 19 cases in 20
+FORECAST_CASES = 20  # forecasts are for 19 cases in 20
 _OUTWEIGHED = 16  # times: points that stand for no answer weigh more than all others
 _REACH = 90  # levels so far behind the best, times the rate, are left to the sampler's second look
 
@@ -272,7 +272,7 @@ class RankDraw:
 
         That part is 2**-17 of the weight: say the thousandth part of a doubling.
         """
-        need = math.log(OFTEN * self.points.mass / (self.points.base_mass >> _AROUND)) / float(self.rate)
+        need = math.log(FORECAST_CASES * self.points.mass / (self.points.base_mass >> _AROUND)) / float(self.rate)
         target = self.target
         sides = ((need - target.below, target.share), (need + target.above, target.slope - target.share))
         return max(math.ceil(levels / (each * self.full)) for levels, each in sides if each)

@@ -36,7 +36,7 @@ Rows: TypeAlias = Integers | WeightedCells
 
 _DIGITS = 16  # random binary digits behind every row, so that rows of one value can be parted
 _BITS = 61  # of a row with its digits
-_FEW = 2  # as many quantiles are drawn without halving
+_MAX_SINGLE_DRAWS = 2  # as many quantiles are drawn without halving
 
 
 class Halving(NamedTuple):
@@ -95,7 +95,7 @@ class SeveralQuantiles:
     @property
     def stages(self) -> int:
         """How many parts the share has: two draws, or as many as there are depths."""
-        few = len(self.quantiles) <= _FEW
+        few = len(self.quantiles) <= _MAX_SINGLE_DRAWS
         return len(self.quantiles) if few else len(self.quantiles).bit_length()
 
     @cached_property
@@ -104,7 +104,7 @@ class SeveralQuantiles:
         part = self.share.part(Fraction(1, self.stages))
         if self.full > 1:
             return part.epsilon / (1 if part.neighbours is Neighbours.ADD_REMOVE else 2)
-        if len(self.quantiles) <= _FEW or part.neighbours is Neighbours.ADD_REMOVE:
+        if len(self.quantiles) <= _MAX_SINGLE_DRAWS or part.neighbours is Neighbours.ADD_REMOVE:
             return range_of(part)
         if part.is_pure:
             return part.epsilon / 2
@@ -132,7 +132,7 @@ class SeveralQuantiles:
 
     def draw(self, cells: Secret[Cells], noise: Noise) -> tuple[int, ...]:
         """The points."""
-        if len(self.quantiles) <= _FEW:
+        if len(self.quantiles) <= _MAX_SINGLE_DRAWS:
             drawn = [self._draw(one, self.points).draw(cells, noise.at(_step(one.depth))) for one in self._draws()]
             return tuple(sorted(drawn))
         fine, rows = self._fine(), noise.at(_step(1))
@@ -142,18 +142,18 @@ class SeveralQuantiles:
     @property
     def separate(self) -> tuple[RankDraw, ...] | None:
         """The draws, where there are so few that each is on all rows."""
-        few = len(self.quantiles) <= _FEW
+        few = len(self.quantiles) <= _MAX_SINGLE_DRAWS
         return tuple(self._draw(one, self.points) for one in self._draws()) if few else None
 
     def _draws(self) -> list[Halving]:
         """All draws; where there are few, one for each stage, on all rows."""
-        if len(self.quantiles) > _FEW:
+        if len(self.quantiles) > _MAX_SINGLE_DRAWS:
             return halvings(self.quantiles)
         return [Halving(place, place + 1, q) for place, q in enumerate(self.quantiles)]
 
     def _draw(self, one: Halving, points: Points) -> RankDraw:
         """Of the rows that are left: how many these are is private in both relations, once a column was halved."""
-        few = len(self.quantiles) <= _FEW and self.full == 1
+        few = len(self.quantiles) <= _MAX_SINGLE_DRAWS and self.full == 1
         relation = self.share.neighbours if few else Neighbours.ADD_REMOVE
         target = RankTarget.quantile(one.q, MAX_DENOMINATOR if self.full == 1 else MAX_PERSON_DENOMINATOR)
         return RankDraw(target, points, self.loss_range, relation, self.full, self.most)

@@ -19,7 +19,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 
 Data = TypeVar("Data")
-_OFTEN = 20  # forecasts are for 19 cases in 20
+_FORECAST_CASES = 20  # forecasts are for 19 cases in 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Stable(Generic[Data]):
     def safe_distance(self) -> int:
         """A distance at which the test passes in at least 19 of 20 cases."""
         test = self.test()
-        return math.ceil(test.threshold + Fraction(math.log(_OFTEN)) / self.epsilon_test)
+        return math.ceil(test.threshold + Fraction(math.log(_FORECAST_CASES)) / self.epsilon_test)
 
     def steps(self) -> tuple[Step, Step]:
         """The two steps of the plan."""
@@ -118,4 +118,4 @@ def distance_step(test: DistanceTest[Data]) -> Step:
 
 def usual_error(scale: Fraction) -> float:
     """The size that discrete Laplace noise stays below in 19 of 20 cases."""
-    return float(scale) * math.log(_OFTEN)
+    return float(scale) * math.log(_FORECAST_CASES)

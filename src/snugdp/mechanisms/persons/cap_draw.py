@@ -16,7 +16,7 @@ from snugdp.propose.share import Share
 CAP = "cap"  # a step
 DRAW_PART = Fraction(1, 10)  # of a share, for the draw, unless one or many numbers are released under the cap
 _ONE_PURE = Fraction(1, 4)  # the part for one number with pure noise, whose best cap leaves hardly anybody above it
-_MANY = {200: Fraction(1, 50), 50: Fraction(1, 20)}  # the part for so many numbers or more
+_SHARES_BY_NUMBERS = {200: Fraction(1, 50), 50: Fraction(1, 20)}  # the part for so many numbers or more
 _ABOVE = Fraction(1, 5)  # of the number of cells over the noise: so many persons are best left above the cap
 _DOUBT = 1  # over the range of the draw: so many persons more, as nobody is above any of the caps that are too large
 _TILTS = {50: Fraction(2), 2: Fraction(1), 1: Fraction(3, 4)}  # from one cap to the next, for so many numbers or more
@@ -56,7 +56,7 @@ def draw_part(share: Share, numbers: int) -> Fraction:
     """
     if numbers == 1 and share.is_pure:
         return _ONE_PURE
-    return next((part for least, part in _MANY.items() if numbers >= least), DRAW_PART)
+    return next((part for least, part in _SHARES_BY_NUMBERS.items() if numbers >= least), DRAW_PART)
 
 
 def tilt_for(numbers: int) -> Fraction:

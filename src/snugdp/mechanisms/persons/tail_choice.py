@@ -26,8 +26,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 FULL = 1 << 16  # the largest weight of a person, whole
 EVERY = 2  # of the candidates is an end of a bin
-MANY = 50  # numbers, from which on a cap is read from counts
-_PARTS = {200: Fraction(1, 20), MANY: Fraction(1, 10)}  # of a share, for so many numbers or more
+MIN_NUMBERS = 50  # numbers, from which on a cap is read from counts
+_PARTS = {200: Fraction(1, 20), MIN_NUMBERS: Fraction(1, 10)}  # of a share, for so many numbers or more
 _CLEAR = 5.0  # deviations: so many persons are clearly there,
 _RUNS = (1, 2, 4)  # in so many bins together
 _BEFORE = (6, 2)  # a tail begins up to so many bins before them, and at least so many: there numbers begin to fall
@@ -40,7 +40,7 @@ _BEYOND = 40  # lengths above the largest cap, four for every doubling
 _NOBODY = 0.5  # persons: a tail ends where fewer are left
 _LEAST_CHANCE = 1e-3
 _TRUSTED = 0.8  # of what a cap is estimated to cut off
-_MOST = 0.5  # standard deviations of the noise that may be added to a count for it
+_MAX_ADDED_DEVIATIONS = 0.5  # standard deviations of the noise that may be added to a count for it
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def restored(counts: Floats, lost: float, noise: float) -> Floats:
     """
     seen = np.maximum(counts, 0)
     part = counts.shape[-1] * lost / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
-    found: Floats = counts + np.minimum(seen * part, _MOST * noise)
+    found: Floats = counts + np.minimum(seen * part, _MAX_ADDED_DEVIATIONS * noise)
     return found
 
 

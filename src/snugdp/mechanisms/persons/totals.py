@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from snugdp.core.guarantee import Neighbours
 from snugdp.mechanisms.persons.cap_draw import CAP, CapDraw, draw_part, target_for, tilt_for
-from snugdp.mechanisms.persons.tail_choice import FULL, MANY, TailChoice, restored, tail_part
+from snugdp.mechanisms.persons.tail_choice import FULL, MIN_NUMBERS, TailChoice, restored, tail_part
 from snugdp.mechanisms.statistics.clipping import caps_up_to
 from snugdp.mechanisms.statistics.joint import JointNoise
 from snugdp.noise import DiscreteLaplace, Noise
@@ -255,7 +255,7 @@ def choice_part(share: Share, numbers: int) -> Fraction:
 
 
 def _reads_tail(share: Share, numbers: int) -> bool:
-    return numbers >= MANY and not share.is_pure
+    return numbers >= MIN_NUMBERS and not share.is_pure
 
 
 def divided(share: Share, numbers: int, *, in_private: bool) -> tuple[Share | None, Share]:

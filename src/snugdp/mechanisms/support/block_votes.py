@@ -23,7 +23,7 @@ from snugdp.secrecy.secret import Secret
 from snugdp.tables.candidates import Candidates
 from snugdp.tables.passes.vectors.scores import Integers
 
-_OFTEN = 20  # forecasts are for 19 cases in 20
+_FORECAST_CASES = 20  # forecasts are for 19 cases in 20
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class VotedSupport:
 
     def needed(self, width: int) -> float:
         """The lead, in votes, at which the test passes in about 19 cases of 20."""
-        persons = float(self._test().threshold) + math.log(_OFTEN) / float(self.budget.epsilon)
+        persons = float(self._test().threshold) + math.log(_FORECAST_CASES) / float(self.budget.epsilon)
         return 2.0 * self.max_rows * persons + 1.0
 
     def certify(self, data: Secret[Candidates], noise: Noise) -> Support | None:

@@ -22,10 +22,10 @@ ORDERS = (
     36.0, 40.0, 46.0, 52.0, 60.0, 70.0, 85.0, 100.0, 130.0, 170.0,
 )  # fmt: skip
 _STEP = 64  # units added for every move: 2**-34 nats, above what floats do to the order of joint losses
-MOST = 2**62  # units: a sum of so many exceeds every epsilon
+MAX_LOSS = 2**62  # units: a sum of so many exceeds every epsilon
 _HALF = 32  # bits
 _BLOCK = 1 << 20  # entries of one temporary array
-_FARTHEST = 2.0**40  # votes: beyond, a threshold is no threshold and its logarithms are no numbers
+_MAX_THRESHOLD = 2.0**40  # votes: beyond, a threshold is no threshold and its logarithms are no numbers
 
 
 def inflated(log_q: Floats, moves: int) -> Floats:
@@ -47,7 +47,7 @@ class ConfidentLosses:
     teachers: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.threshold_sigma < math.inf or not abs(self.threshold) <= _FARTHEST:
+        if not 1 <= self.threshold_sigma < math.inf or not abs(self.threshold) <= _MAX_THRESHOLD:
             raise ValueError("threshold_sigma must be at least 1 vote, and the threshold at most 2**40 votes in size")
 
     @cached_property
@@ -72,7 +72,7 @@ class ConfidentLosses:
         return units
 
     def of(self, votes: Integers, moves: int) -> Integers:
-        """The sums over the queries; ``MOST`` if they are not smaller."""
+        """The sums over the queries; ``MAX_LOSS`` if they are not smaller."""
         logs = inflated(log_miss(gaps(votes), self.table.sigma, moves), moves)
         pairs, counts = np.unique(
             np.stack([votes.max(axis=-1), self.table.position(logs)], axis=-1), axis=0, return_counts=True
@@ -84,7 +84,7 @@ class ConfidentLosses:
             high += counts[start : start + rows] @ (each >> _HALF)
             low += counts[start : start + rows] @ (each & (2**_HALF - 1))
         high += low >> _HALF
-        return np.where(high < MOST >> _HALF, (high << _HALF) + (low & (2**_HALF - 1)), MOST)
+        return np.where(high < MAX_LOSS >> _HALF, (high << _HALF) + (low & (2**_HALF - 1)), MAX_LOSS)
 
     def _units(self, top: Integers, position: Integers, moves: int) -> Integers:
         """Joint losses of single queries: the largest over all top votes in reach, and their neighbours."""

@@ -32,7 +32,7 @@ THEOREM = theorem("labels-distance/1")
 _HALVINGS = 44
 _CHORDS = 1201
 _TINY = Fraction(1, 10**290)
-_ROOM = 1 - 2.0**-8  # of delta: the rest is for rounding
+_DELTA_SHARE = 1 - 2.0**-8  # of delta: the rest is for rounding
 _SPARE = 2.0**-34  # of log q for every move: far above the rounding of log q and of sigma
 
 
@@ -231,7 +231,7 @@ def best_table(
     >>> best_table(Nothing(), 1.0, 1e-6, 400).reaches(0.9)
     15
     """
-    allowed, seen = delta * _ROOM, _curve(profile, epsilon, slack)
+    allowed, seen = delta * _DELTA_SHARE, _curve(profile, epsilon, slack)
     chances = [allowed]
     while len(chances) <= longest and chances[-1] < 1:
         known = seen if len(chances) > 1 else _first(seen, epsilon)

@@ -19,13 +19,13 @@ from snugdp.mechanisms.teachers.ball import Floats, Integers
 
 LEAST_SIGMA = 0.5
 EPSILONS, DELTAS = (0.001, 50.0), (1e-15, 0.5)
-_FAR = 10.0  # deviations of a normal beyond which its mass counts as lost, or as a certain miss
+_MAX_DEVIATIONS = 10.0  # deviations of a normal beyond which its mass counts as lost, or as a certain miss
 _DECAY = 80.0  # the tilt over the width of the window
 _FINE = 8  # points of the lattice for one m
-_NODES = 400  # on the way from z = -_FAR to z = 0
-_STEEP = 12.0  # the largest tilt: errors grow with it below epsilon
-_MOST = 1 << 15
-_NOTHING = 1e-300
+_NODES = 400  # on the way from z = -_MAX_DEVIATIONS to z = 0
+_MAX_TILT = 12.0  # the largest tilt: errors grow with it below epsilon
+_MAX_POINTS = 1 << 15
+_TINY_MASS = 1e-300
 _HOPELESS = 300.0  # exponents from which on the bound is 1 by far
 _BLOCK = 20  # rows of a sum at a time: the fewer sums in a row, the less rounding
 _ROUNDING = 2.0**-42  # of the tilted tail, for every label: what floats and transforms may do
@@ -87,7 +87,7 @@ class Composer:
     @property
     def edges(self) -> Floats:
         """The z of every node, from a sure plurality to none."""
-        return np.linspace(-_FAR, 0.0, self.nodes)
+        return np.linspace(-_MAX_DEVIATIONS, 0.0, self.nodes)
 
     def node(self, log_q: Floats) -> Integers:
         """The first node at which a miss is at least as likely."""
@@ -130,7 +130,7 @@ class Composer:
     @property
     def _reach(self) -> int:
         """How many lattice points to either side one label needs."""
-        return math.ceil((_FAR * self.shift + self.shift**2) / self.step) + 1
+        return math.ceil((_MAX_DEVIATIONS * self.shift + self.shift**2) / self.step) + 1
 
     def _prepare(self, nodes: Integers) -> None:
         missing = [int(node) for node in np.unique(nodes) if int(node) not in self.rows]
@@ -144,7 +144,7 @@ class Composer:
         cells = np.zeros((len(missing), self.size))
         cells[:, points % self.size] = tilted / moments[:, None]
         values = np.fft.rfft(cells, axis=1)
-        logs = np.log(np.where(values == 0, _NOTHING, values))  # a zero would spoil the product with every other law
+        logs = np.log(np.where(values == 0, _TINY_MASS, values))  # a zero would spoil the product with every other law
         for row, node in enumerate(missing):
             self.rows[node] = (
                 logs[row], float(np.log(moments[row])), float(np.log(squares[row])), float(lost[row]),
@@ -160,12 +160,12 @@ def composer_for(sigma: float, queries: int, epsilon: float, delta: float) -> Co
     if not (EPSILONS[0] <= epsilon <= EPSILONS[1] and DELTAS[0] <= delta <= DELTAS[1]):
         raise ValueError('a test needs epsilon between 0.001 and 50, and delta between 1e-15 and 0.5; use test="none"')
     shift = math.sqrt(2.0) / sigma * (1 + 2.0**-51)  # not below the true one
-    tilt = max(0.25, min(-math.log(delta) / (2 * epsilon), 2 / shift, _STEEP))
+    tilt = max(0.25, min(-math.log(delta) / (2 * epsilon), 2 / shift, _MAX_TILT))
     width = _DECAY / tilt + epsilon + 4.0
     wanted = 1 << math.ceil(math.log2(width * _FINE / shift))
-    size = max(min(wanted, _MOST), 1 << 9)
+    size = max(min(wanted, _MAX_POINTS), 1 << 9)
     step = max(width / size, shift / (2 * _FINE))
-    nodes = min(_NODES, math.ceil(4 * _FAR / shift)) + 1
+    nodes = min(_NODES, math.ceil(4 * _MAX_DEVIATIONS / shift)) + 1
     return Composer(shift, queries, step, size, epsilon + _DECAY / (2 * tilt), tilt, nodes)
 
 

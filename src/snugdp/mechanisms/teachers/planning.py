@@ -31,8 +31,8 @@ from snugdp.numerics.rationals import float_down
 
 _QUICK, _THOROUGH = 10, 44  # halvings of a table's bisections
 _LIKELY = 0.9
-_LEAST = 2.0
-_ALIKE = 0.01
+_MIN_SIGMA = 2.0
+_SAME_CHANCE = 0.01
 _STEPS = 20  # groups of queries in a belief, finer among the doubtful ones
 _NODES = np.linspace(-7.0, 7.0, 113)
 _DENSITY = np.exp(-(_NODES**2) / 2) / np.sqrt(2 * np.pi) * (_NODES[1] - _NODES[0])
@@ -184,7 +184,7 @@ class Search:
         """The table for the doubtful version of a belief, if the belief itself loses nothing by it."""
         best, careful = self.for_belief(belief), self.for_belief(doubt)
         chance = self._chance(belief, careful.table) if careful.moves >= 0 else 0.0
-        return Tested(careful.table, chance, careful.moves) if chance >= best.chance - _ALIKE else best
+        return Tested(careful.table, chance, careful.moves) if chance >= best.chance - _SAME_CHANCE else best
 
     def for_nobody(self) -> Tested:
         """The table that asks for the smallest lead, if all queries had the same one."""
@@ -272,7 +272,7 @@ def best_sigmas(value: Callable[[float], float], largest: float, without: float,
 
     From ``largest`` on no test is needed: there the value is ``without``.
     """
-    least = min(_LEAST, largest / 2)
+    least = min(_MIN_SIGMA, largest / 2)
     tried: dict[float, float] = {s: value(s) for s in np.geomspace(least, largest, coarse)[:-1].tolist()}
     tried[largest] = without
     for _ in range(2):
@@ -281,8 +281,8 @@ def best_sigmas(value: Callable[[float], float], largest: float, without: float,
         for one, other in pairwise(order[max(place - 1, 0) : place + 2]):
             middle = math.sqrt(one * other)
             tried[middle] = value(middle)
-    best = max(tried.values())
-    return {sigma: found for sigma, found in sorted(tried.items()) if found >= max(best, without + 2 * _ALIKE) - _ALIKE}
+    enough = max(*tried.values(), without + 2 * _SAME_CHANCE) - _SAME_CHANCE
+    return {sigma: found for sigma, found in sorted(tried.items()) if found >= enough}
 
 
 def _climb(value: Callable[[int], float], low: int, high: int) -> int:

@@ -239,7 +239,7 @@ def _short(value: float) -> Fraction:
 Positions = NDArray[np.intp]
 Loss: TypeAlias = Callable[[Floats, float, float], Floats]  # of one label, from log q, sigma and the order
 
-_FARTHEST = -59.0  # quantile below which nothing is told apart
+_MIN_QUANTILE = -59.0  # quantile below which nothing is told apart
 _NODES = 30_000  # about: a move is cut into so many parts that there are not more nodes
 _BLOCK = 1 << 21  # entries of one temporary array
 
@@ -286,7 +286,7 @@ def envelope(sigma: float, order: float, teachers: int, classes: int, loss: Loss
         raise ValueError("smooth sensitivity needs a teacher, two classes, a sigma above 0 and an order above 1")
     move = math.sqrt(2.0) / sigma
     top = float(ndtri(1 / classes))
-    lowest = min(max(-(teachers + 1) * move / 2, _FARTHEST), top - move)
+    lowest = min(max(-(teachers + 1) * move / 2, _MIN_QUANTILE), top - move)
     parts = int(np.clip(_NODES * move / (top - lowest + move), 16, 512))
     count = math.ceil((top - lowest) / move * parts) + 1
     quantiles = top - np.arange(count)[::-1] * (move / parts)

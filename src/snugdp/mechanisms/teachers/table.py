@@ -26,7 +26,7 @@ LOWEST = -1800.0  # log q below which nothing is told apart
 _CLOSE, _ENOUGH = 1.0001, 64  # where the closed form is as good as the optimum, or small enough
 _SLACK = 3  # units, for what rounding adds at the end
 _FINE, _COARSE = 1 / 110, 1 / 80  # distances of nodes above and below the quantile -8
-_MOST = 4000  # nodes below
+_MAX_NODES_BELOW = 4000  # nodes below
 _LEAST_SIGMA = 1 / 16  # below, losses at high orders do not fit into whole numbers of 64 bits
 _FIRST, _LAST = 1.05, 1000.0  # orders for which the margins are enough
 _SHARES = np.concatenate([np.linspace(-9, -1.5, 7), np.linspace(-1, 4, 17), np.linspace(4.6, 14, 9)])  # logit of a/q
@@ -93,7 +93,7 @@ def _nodes(sigma: float, highest: float) -> Floats:
 
     m = math.sqrt(2.0) / sigma
     lowest = max(-8.0 - (highest - 1) * m - math.sqrt(56 + highest * (highest - 1) * m**2), -59.0)
-    below = min(math.ceil((-8.0 - lowest) / _COARSE), _MOST)
+    below = min(math.ceil((-8.0 - lowest) / _COARSE), _MAX_NODES_BELOW)
     quantiles = np.concatenate(
         [np.linspace(lowest, -8.0, below, endpoint=False), np.arange(-8.0, 3.0, _FINE), [np.inf]]
     )

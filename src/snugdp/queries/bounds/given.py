@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     pass
 
 GivenBounds: TypeAlias = tuple[Real | None, Real | None] | FoundNumber | Literal["private"] | None
-_MOST = Fraction(10) ** 290
+_MAX_BOUND = Fraction(10) ** 290
 _ADVICE = (
     "bounds must be a pair (lower, upper) of public numbers, such as bounds=(0, 120), from outside the data, of which "
     'either may be None; or "private"'
@@ -43,7 +43,7 @@ def open_ends(bounds: GivenBounds) -> Ends | None:
     except (TypeError, ValueError):
         raise ValueError(_ADVICE) from None
     for end, name in ((lower, "the lower bound"), (upper, "the upper bound")):
-        if end is not None and abs(rational(end, name)) > _MOST:
+        if end is not None and abs(rational(end, name)) > _MAX_BOUND:
             raise ValueError("bounds must be between -1e290 and 1e290")
     return None if lower is not None and upper is not None else (lower, upper)
 

@@ -46,7 +46,7 @@ _NOTES = {  # by the errors that there are beside those of counts
     frozenset({"mean", "deviation", "ranks"}): "describe-mean-deviation-ranks",
 }
 _POINT_BITS, _FLOAT_BITS = 20, 51  # of the grid of quantiles at least; of the grid that is finest for its size
-_FARTHEST = 2.0**60  # in size: what lies beyond is not told apart
+_MAX_NUMBER = 2.0**60  # in size: what lies beyond is not told apart
 _COUNT_ONLY = 0  # the degree of sums if neither a mean nor a deviation is asked for
 
 
@@ -199,7 +199,7 @@ class NumberColumn(DescribedColumn):
     def _is_located(self) -> bool:
         """Whether it was seen where the rows lie, and not only that they lie beyond the last doubling."""
         seen = self.seen
-        return seen is not None and seen.flag is not Flag.NOT_FOUND and max(-seen.lower, seen.upper) < _FARTHEST
+        return seen is not None and seen.flag is not Flag.NOT_FOUND and max(-seen.lower, seen.upper) < _MAX_NUMBER
 
     @property
     def _reading(self) -> Quantity:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 THEOREM = theorem("describe-found/1")
 DESCRIPTION = "description"  # a step
 _LOOKS_SHARE = Fraction(1, 4)  # of the square of mu
-_LEAST = Fraction(1, 1000)  # of epsilon: with a large delta looks hardly need any
+_MIN_EPSILON_SHARE = Fraction(1, 1000)  # of epsilon: with a large delta looks hardly need any
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class OpenDescription:
             )
         whole = Fraction(gaussian.mu(self.budget.epsilon, self.budget.delta))
         mu = Fraction(float(whole) * float(_LOOKS_SHARE) ** 0.5)
-        epsilon = max(Fraction(gaussian.epsilon(mu, self.budget.delta)), self.budget.epsilon * _LEAST)
+        epsilon = max(Fraction(gaussian.epsilon(mu, self.budget.delta)), self.budget.epsilon * _MIN_EPSILON_SHARE)
         return TablePreparation(self.declared, replace(self.budget, epsilon=epsilon), standardised=False, alone=True)
 
     @cached_property

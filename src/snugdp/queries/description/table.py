@@ -31,8 +31,8 @@ from snugdp.tables.passes.together import Checked, JointState, Together
 from snugdp.tables.schema.kinds import Number, Undeclared
 from snugdp.tables.schema.schema import Schema
 
-_SURE = 0.9  # of the rows that were found: hardly ever too many
-_MANY = 10**9  # rows, where errors are compared: to first order
+_COUNTED_SHARE = 0.9  # of the rows that were found: hardly ever too many
+_LARGE_TABLE = 10**9  # rows, where errors are compared: to first order
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class DescribedTable:
         """The currency with the smaller errors: on average over columns and statistics, as ratios."""
 
         def doubt(share: Share) -> float:
-            errors = (column.errors(partial(self._part, share), _MANY).values() for column in self.columns)
+            errors = (column.errors(partial(self._part, share), _LARGE_TABLE).values() for column in self.columns)
             return sum(math.log(error) for several in errors for error in several)
 
         return self.shares[0] if len(self.shares) == 1 else best(self.shares, doubt)
@@ -153,7 +153,7 @@ def found_numbers(declared: Schema, found: FoundBounds) -> dict[str, FoundNumber
 
 def rows_found(found: FoundBounds) -> int:
     """A number of rows that hardly ever is too large."""
-    return max(int(_SURE * found.rows), 1)
+    return max(int(_COUNTED_SHARE * found.rows), 1)
 
 
 def _kind(name: str, declared: Schema, found: FoundBounds) -> DescribedKind:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from snugdp.core.guarantee import Neighbours
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.order_statistics.interval import QuantileIntervalDraw
-from snugdp.mechanisms.order_statistics.rank_draw import OFTEN, Cells, OneRank, Points, RankDraw, RankTarget
+from snugdp.mechanisms.order_statistics.rank_draw import FORECAST_CASES, Cells, OneRank, Points, RankDraw, RankTarget
 from snugdp.mechanisms.order_statistics.several import SeveralQuantiles
 from snugdp.mechanisms.statistics.quantile_table import QuantileTableDraw
 from snugdp.numerics.rationals import Real, rational
@@ -238,7 +238,7 @@ def missing_note(value: Real | None) -> Note:
 
 def usual_ranks(scale: float) -> int:
     """Ranks within which the answer is in 19 of 20 cases, where rows lie about evenly around it."""
-    return math.ceil(scale * math.log(OFTEN)) + 1
+    return math.ceil(scale * math.log(FORECAST_CASES)) + 1
 
 
 def _ranks(point: RankDraw) -> Note:

@@ -29,7 +29,7 @@ from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
 from snugdp.tables.passes.columns.statistics import CappedSums
 
-_FARTHEST = 5  # doublings of the bounds that were found, at most: as many as are told apart
+_MAX_DOUBLINGS = 5  # doublings of the bounds that were found, at most: as many as are told apart
 Clip: TypeAlias = Literal["auto", "private"] | None
 
 
@@ -137,7 +137,7 @@ class HiddenPart:
 
 def reach_of(found: FoundNumber, shares: Sequence[Share], rows: int | None) -> tuple[float, float]:
     """Bounds around the centre that was found, as wide as so many rows let a clip be found again in private."""
-    octaves = [_FARTHEST, *(octaves_for(share, rows) for share in shares if rows is not None)]
+    octaves = [_MAX_DOUBLINGS, *(octaves_for(share, rows) for share in shares if rows is not None)]
     half = (found.upper - found.lower) / 2 * 2 ** min(octaves)
     return found.centre - half, found.centre + half
 

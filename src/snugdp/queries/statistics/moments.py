@@ -44,7 +44,7 @@ from snugdp.tables.grid import Grid
 from snugdp.tables.passes.columns.statistics import CellMeasure, LabelCounts, PowerSums, TruthCounts, ZerosAndOnes
 from snugdp.tables.schema.kinds import Category
 
-_MANY = 10**9  # rows, where errors are compared: to first order
+_LARGE_TABLE = 10**9  # rows, where errors are compared: to first order
 _BITS = {1: 36, 2: 24}  # of the grid, by the degree
 
 
@@ -104,7 +104,7 @@ class MomentStatistic(ClippedStatistic):
 
     def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
         grid, unit = self._grid, float(self._grid.unit)
-        share = best(shares, lambda share: self._error(share, _MANY))
+        share = best(shares, lambda share: self._error(share, _LARGE_TABLE))
         if self.clip is None:
             made = JointMoments(share, (grid.width,), self._degree)
 
@@ -180,7 +180,7 @@ class Mean(MomentStatistic):
     @property
     def _price(self) -> Note:
         """What the variance adds to the noise of the mean."""
-        one, two = (min(JointMoments(share, (2**20,), degree).even(_MANY).mean().error for share in self._shares)
+        one, two = (min(JointMoments(share, (2**20,), degree).even(_LARGE_TABLE).mean().error for share in self._shares)
                     for degree in (1, 2))  # fmt: skip
         return Note("population-mean", {"factor": two / one})
 
@@ -274,7 +274,7 @@ class Proportion(ColumnStatistic[Estimate]):
         return of_moments(ZerosAndOnes(measure, ones), JointMoments(share, (1,)))
 
     def _prepare(self, shares: tuple[Share, ...]) -> PreparedStatistic[Estimate]:
-        share, measure = best(shares, lambda share: self._error(share, _MANY)), self._measure
+        share, measure = best(shares, lambda share: self._error(share, _LARGE_TABLE)), self._measure
         made = JointMoments(share, (1,))
         powers = partial(_zeros_and_ones, truth=self.values is None)
         forecast = expected(self.rows, lambda rows: self._error(share, rows))

@@ -34,7 +34,7 @@ from snugdp.tables.passes.columns.statistics import PowerSums, StatisticsPass
 if TYPE_CHECKING:
     from snugdp.tables.sources import Source
 
-_MANY = 10**9  # rows, where errors are compared: to first order
+_LARGE_TABLE = 10**9  # rows, where errors are compared: to first order
 _BITS = {1: 24, 2: 16}  # of the grids, by the degree
 _ALONE = ("first", "second")
 _PAIR = "give bounds for both columns, such as bounds=((0, 250), (0, 300)), from outside the data"
@@ -151,7 +151,7 @@ class PairStatistic(Query[Estimate]):
 
     @cached_property
     def _mechanism(self) -> JointMoments:
-        return self._made(best(budget_shares(self._budget), lambda share: self._error(share, _MANY)))
+        return self._made(best(budget_shares(self._budget), lambda share: self._error(share, _LARGE_TABLE)))
 
     def _made(self, share: Share) -> JointMoments:
         return JointMoments(share, tuple(grid.width for grid in self._grids), self.degree)

@@ -28,12 +28,12 @@ from snugdp.tables.schema.schema import Coefficients, entry_names
 
 _ROOT = math.sqrt(2)  # the size of a sine whose square is 1 in the mean
 _GLM_NORM = 2  # the longest row, in units of the constant
-_BEYOND = 2  # times that norm: to predict from, a row may be so long, as what was learned holds a little further out
-_REACH = 4  # half the width of what a scaled target can say, in parts of the distance from its centre to a bound
-_FEW = 0.05  # of the rows are in no level: too few to learn from
+_PREDICTION_REACH = 2  # a row to predict from may be so many times longer: what was learned holds a little further out
+_TARGET_HALF_WIDTH = 4  # of what a scaled target can say, in distances from its centre to a bound
+_MIN_UNKNOWN_SHARE = 0.05  # of the rows are in no level: too few to learn from
 _LEAST_SHARE = 0.02  # a rarer level is not stretched any further
 _USUAL_SHARE = 0.1  # of missing cells, where nobody looked: columns with public bounds, and booleans
-_FARTHEST = 1e100  # an entry to predict from
+_MAX_ENTRY = 1e100  # an entry to predict from
 _ROUNDED = 1 + 1e-9  # more than all roundings of a length together
 _BITS = 16  # of an entry, where the length of a row is measured
 _EXACT = 1 << 53  # whole numbers up to here are floats
@@ -227,7 +227,7 @@ class StandardisedLayout:
         if not isinstance(found, FoundNumber):
             return (0.5, 0.5) if isinstance(self.columns[self.target], Boolean) else (0.0, 1.0)
         half = max(found.upper - found.centre, found.centre - found.lower)
-        return found.centre, half * (_REACH if self.columns[self.target].is_open else 1)
+        return found.centre, half * (_TARGET_HALF_WIDTH if self.columns[self.target].is_open else 1)
 
     @cached_property
     def _aim(self) -> tuple[str, Scale] | None:
@@ -256,10 +256,10 @@ class StandardisedLayout:
         Those of a line are not shortened; others only where they are far longer than those of a fit.
         """
         for X, _ in self._standardised(frame, None):
-            np.clip(X, -_FARTHEST, _FARTHEST, out=X)
+            np.clip(X, -_MAX_ENTRY, _MAX_ENTRY, out=X)
             if not self.joint:
                 features = X[:, :-1] if self.constant else X
-                lengths, most = np.sqrt(np.einsum("ij,ij->i", features, features)), _BEYOND * self.norm
+                lengths, most = np.sqrt(np.einsum("ij,ij->i", features, features)), _PREDICTION_REACH * self.norm
                 features *= (most / np.maximum(lengths, most))[:, None]
             yield X
 
@@ -317,7 +317,7 @@ def _entry(name: str, number: FoundNumber) -> _Entry:
 def _weights(found: FoundLevels) -> tuple[float, ...]:
     """The shares of levels among rows in one of them, where hardly any other rows were seen; otherwise none."""
     known = sum(found.shares)
-    if found.flag is Flag.PUBLIC or known < 1 - _FEW:
+    if found.flag is Flag.PUBLIC or known < 1 - _MIN_UNKNOWN_SHARE:
         return ()
     return tuple(share / known for share in found.shares)
 

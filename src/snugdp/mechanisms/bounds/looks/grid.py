@@ -29,14 +29,14 @@ _GROWTH = 2.0  # deviations: from so many on a hull grows into the next cells
 _STRETCH = 2.0**8  # so many times further than what is sure is far
 TAIL = 2.5  # deviations: from so many on some of the next bins are the tail of a hull
 _HEAP = 0.7  # of the rows in two bins side by side: what is seen of the others may be noise
-_BESIDE = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
+_NEIGHBOUR_DEVIATIONS = 5.0  # deviations: fewer rows than so many beside a heap may be noise alone
 _ZEROS = 0.5  # of the rows: more of them at zero are a heap
 _LEAST_SHARE, _TYPICAL = 0.02, 0.7  # of the rows, beside zeros; their values, in parts of how far they reach
 _WANTING, _FAINT = 3.0, 0.2  # deviations: from so many rows on that are wanting, so often an empty set may be taken
 _MOST_ROWS = 0.8  # the quantile of columns, by the rows of their hulls, that tells how many there are
 _NEXT = 1  # cells beside that of zeros into which its hull may have grown by noise
 _CLEAR = 3.0  # deviations: fewer rows than so many may be noise alone
-_NOTHING = -1
+_NO_POSITION = -1
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class CellSets:
         found, last = seen.any(axis=1), self.cells - 1
         first, final = np.argmax(seen, axis=1), last - np.argmax(seen[:, ::-1], axis=1)
         first, final = last - grown(counts[:, ::-1], last - first, sigma), grown(counts, final, sigma)
-        return np.where(found, first, _NOTHING), np.where(found, final, _NOTHING)
+        return np.where(found, first, _NO_POSITION), np.where(found, final, _NO_POSITION)
 
 
 def grown(counts: Floats, last: Integers, sigma: Floats | float) -> Integers:
@@ -184,7 +184,7 @@ def cores(counts: Floats, hulls: Hulls, sigma: Floats | float) -> Hulls:
     pairs, rows = held[:, :-1] + held[:, 1:], held.sum(axis=1)
     place, most = np.argmax(pairs, axis=1), pairs.max(axis=1)
     beside, spread = np.maximum(last - first - 1, 1).tolist(), np.broadcast_to(sigma, first.shape).tolist()
-    noise = np.array([clear(cells, one, _BESIDE) for cells, one in zip(beside, spread, strict=True)])
+    noise = np.array([clear(cells, one, _NEIGHBOUR_DEVIATIONS) for cells, one in zip(beside, spread, strict=True)])
     alone = (first >= 0) & (last > first + 1) & (most >= _HEAP * rows) & (rows - most <= noise)
     return np.where(alone, place, first), np.where(alone, place + 1, last)
 

@@ -29,7 +29,7 @@ BITS = 28  # a value between its bounds is a whole number of size at most 2**28,
 UNIT = 1 << BITS
 ROWS = "rows"
 _ROW = "row"
-_ROOM = 1 << 20  # groups that wait until they are put together
+_MAX_WAITING_GROUPS = 1 << 20  # groups that wait until they are put together
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class GroupSums(PrivateState):
     def add(self, groups: pl.DataFrame, keys: int) -> None:
         """More groups; they are put together once they outnumber those that are."""
         self.waiting.append(groups)
-        if sum(map(len, self.waiting)) > _ROOM + (0 if self.held is None else len(self.held)):
+        if sum(map(len, self.waiting)) > _MAX_WAITING_GROUPS + (0 if self.held is None else len(self.held)):
             self.together(keys)
 
     def together(self, keys: int) -> pl.DataFrame | None:

@@ -19,9 +19,9 @@ from snugdp.tables.schema.scaling import floats
 
 _HEADER = b"window-counts/1\n"
 _BIN_BITS = 12
-FEW = 1 << 14  # values that are kept one by one
+MAX_SINGLE_VALUES = 1 << 14  # values that are kept one by one
 _STEP = 1 << 17  # rows that are read at a time
-_NONE = ValueCounts.of(np.empty(0, dtype=np.int64))
+_NO_VALUES = ValueCounts.of(np.empty(0, dtype=np.int64))
 _WORD = 1 << 64
 
 
@@ -69,7 +69,7 @@ class WindowState(PrivateState):
 
     def __init__(self, window: Window, below: int = 0) -> None:
         self.window, self.below = window, below
-        self.values = _NONE
+        self.values = _NO_VALUES
         self.bins: Integers | None = None
 
     @property
@@ -90,7 +90,7 @@ class WindowState(PrivateState):
             self.values = self.values.merge(counts)
             if len(self.values.values) <= most:
                 return
-            counts, self.values = self.values, _NONE
+            counts, self.values = self.values, _NO_VALUES
             self.bins = np.zeros(self.window.bins, dtype=np.int64)
         np.add.at(self.bins, self.window.places(counts.values), counts.counts)
 
@@ -103,7 +103,7 @@ class WindowState(PrivateState):
         if self.bins is not None:
             self.bins += other.bins
             return self
-        mine, self.values, self.bins = self.values, _NONE, other.bins
+        mine, self.values, self.bins = self.values, _NO_VALUES, other.bins
         self.add_counts(mine, most)
         return self
 
@@ -118,7 +118,7 @@ class WindowCounts(GridColumn):
 
     window: Window
     missing: int | None = None
-    most: int = FEW
+    most: int = MAX_SINGLE_VALUES
 
     def empty(self) -> WindowState:
         """No rows."""
