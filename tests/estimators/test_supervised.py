@@ -195,7 +195,7 @@ def test_bad_data(face: Any, X: Any, shape: Any, error: Any, message: str, *, un
 @pytest.mark.parametrize(
     ("X", "given", "error", "message"),
     [
-        (np.ones((3, 3)), True, TypeError, "by their names"),
+        (np.ones((3, 3)), True, TypeError, "columns by name"),
         (np.ones((3, 3)), False, TypeError, "cannot read a table"),
         (pd.DataFrame({"a": [1.0], "b": [1.0]}), True, ValueError, 'no column "c"'),
         (pd.DataFrame(np.ones((1, 4)), columns=[*NAMES, "y"]), True, ValueError, 'column "y", the target, already'),

@@ -292,7 +292,7 @@ def test_it_says_how_many_charges_it_can_pay(ledger: Ledger) -> None:
 def test_of_disjoint_parts_the_largest_counts(ledger: Ledger) -> None:
     ledger.partition("region", ["north", "south"])
     ledger.partition("region", ["north", "south"])
-    with pytest.raises(KeyConflictError, match="declared otherwise, for good: by the values north, south"):
+    with pytest.raises(KeyConflictError, match="declared for good, and differently: by the values north, south"):
         ledger.partition("region", ["north", "east"])
     north, south = ledger.part("region", "north"), ledger.part("region", "south")
     with pytest.raises(ValueError, match="no part"):

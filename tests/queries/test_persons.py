@@ -212,7 +212,7 @@ def test_what_is_wrong_is_said_in_public() -> None:
     ):
         with pytest.raises(error, match=words):
             snugdp.mean(data, **{**given, **more})
-    with pytest.raises(ValueError, match="the columns are named"):
+    with pytest.raises(ValueError, match="name the columns"):
         snugdp.Covariance(epsilon=1, person="who").release(table)
     with pytest.raises(UnitMismatchError, match="protects single rows, but the release protects persons"):
         snugdp.count(table, ledger=MemoryLedger(1, composition="tight"), **given)

@@ -298,7 +298,7 @@ def test_declarations_are_for_good_and_read_again(ledger: Ledger, tmp_path: Path
     ledger.partition("who", 4)
     before = ledger.part("who", 3).restricted_to
     for column, parts in (("who", 5), ("who", ["1", "2", "3", "4"]), ("region", 2), ("region", ["south", "north"])):
-        with pytest.raises(snugdp.KeyConflictError, match="declared otherwise"):
+        with pytest.raises(snugdp.KeyConflictError, match="declared for good"):
             ledger.partition(column, parts)
     bad: list[Any] = [0, 1, 1001, True, "ab", [], ["1", 1], ["1", "1.0"], [1.5], [None], [""], [" NaN"], {"a": 1}]
     for parts in bad:

@@ -223,7 +223,7 @@ def described(file: object, target: str | None, *, needed: bool = True, person: 
 def require_person(source: Source, person: str | None) -> None:
     """Whether a table has the column that says whose rows belong together, if there is one."""
     if person is not None and person not in source.types:
-        raise ValueError(f'{source.name} has no column "{person}", which is to say whose rows belong together')
+        raise ValueError(f'{source.name} has no column "{person}", which should say whose rows belong together')
 
 
 def in_range(epsilon: float | str, delta: float | str | None = None) -> None:

@@ -169,4 +169,4 @@ def _apart(file: Path, read: str) -> None:
         return
     matches = [] if path.exists() else [Path(match) for match in glob.glob(str(path), recursive=True)]
     if target in [each.resolve() for each in (path, *matches)]:
-        raise ValueError(f"{file} would be written over, and this command reads it: give the output another name")
+        raise ValueError(f"this command reads {file} and would overwrite it: give the output another name")

@@ -155,8 +155,8 @@ def schema_table(X: Any, frame: nw.DataFrame[Any] | None, target: Any, values: F
         return X if frame is None else frame
     if frame is None:
         raise TypeError(
-            "a schema speaks of columns by their names: give X as a pandas, polars or pyarrow table. A table that "
-            "holds its own target, such as a file, comes without y"
+            "a schema refers to columns by name: give X as a pandas, polars or pyarrow table. If the table "
+            "contains the target, as a file does, leave out y"
         )
     if target in frame.columns:
         raise ValueError(f'X has a column "{target}", the target, already: leave out y, or drop the column')

@@ -379,7 +379,7 @@ class LinearModel(PrivateEstimator):
         theta: NDArray[np.float64] = self._fit.theta
         if theta.ndim == 1:
             if label is not None:
-                raise ValueError("there is one linear function: leave out label")
+                raise ValueError("this model has only one linear function: leave out label")
             return theta
         classes = self.classes_.tolist()
         if label not in classes:

@@ -57,7 +57,7 @@ class PublicSample:
         that is refused has no error: if only one is released, the forecast is infinite.
         """
         if model._persons() is not None:
-            raise ValueError("a sample has rows without persons: leave out sample=, or the person")
+            raise ValueError("a sample is read row by row, without persons: leave out sample=, or person=")
         count = min(rows, MAX_ROWS)
         chosen = np.arange(count) % self.rows
         X, y = _taken(self.X, chosen), self.y if isinstance(self.y, str) else _taken(self.y, chosen)

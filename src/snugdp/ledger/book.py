@@ -227,7 +227,7 @@ class Ledger(OpenLedger):
         ledger = cls(store, given, network_file_system)
         epsilon, delta = lost
         if epsilon is None and rational(delta, "lost_delta") != 0:
-            raise ValueError("lost_delta needs lost_epsilon beside it (--lost-epsilon), which may be 0")
+            raise ValueError("lost_delta needs lost_epsilon too (--lost-epsilon), which may be 0")
 
         def charge(state: State) -> Charge | None:
             if epsilon is None:
@@ -404,7 +404,9 @@ class Ledger(OpenLedger):
                 fields = {"name": column, "parts": list(made.parts), "column": column, "hash_key": made.key}
                 return None, New(state.draft("partition", fields, records.stamp()))
             if old.column is None or (old.parts, old.key is None) != (made.parts, made.key is None):
-                raise KeyConflictError(f"the partition {column!r} was declared otherwise, for good: by {old.words}")
+                raise KeyConflictError(
+                    f"the partition {column!r} is declared for good, and differently: by {old.words}"
+                )
             return None, None
 
         self._handle.within(decide)

@@ -215,7 +215,7 @@ class Handle:
             self._write(rows, lambda: self.state.charged(charge, records.stamp()))
         except BudgetExceededError:
             raise BudgetExceededError(
-                "more than is left cannot have been spent on records that are lost, for each was within the budget. "
+                "the lost records cannot have spent more than is left, as each was within the budget. "
                 f"{_unknown(self.state)}. Nothing was changed"
             ) from None
 

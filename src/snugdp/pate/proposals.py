@@ -209,7 +209,7 @@ def _behind_test(request: LabelRequest, sigma: Fraction, search: Search, found: 
 def smooth(request: LabelRequest) -> Proposal:
     """Less noise behind the test by smooth sensitivity, unless plain noise costs no more."""
     if request.confidence is not None:
-        raise ValueError('the smooth test knows no threshold: use test="distance", or leave threshold out')
+        raise ValueError('the smooth test does not support a threshold: use test="distance", or leave threshold out')
     largest = request.least_plain
     assert largest is not None
     if request.sigma is not None:

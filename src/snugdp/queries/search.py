@@ -85,7 +85,7 @@ class BoundsSearch(Generic[Seen]):
         """What will be done and what it costs."""
         plan = self._planned()
         if not plan.cost.fits(self.query._budget):
-            raise ValueError("the search for bounds and the query do not fit into the budget together: give bounds")
+            raise ValueError("the budget is too small to find bounds and answer as well: give bounds")
         return plan
 
     def _planned(self) -> Plan:

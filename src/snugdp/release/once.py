@@ -20,12 +20,12 @@ from snugdp.serial.codec import StoredOutcome, UnreadableError, dumps, loads
 
 _TRIES = 3  # to store an outcome: the walk itself, an interrupt while that is stored, and one more
 _UNDER_WAY = (
-    "this key is being drawn under right now, by the very call that asks for it again: nothing was drawn. Give the "
-    "release inside the other one a key of its own"
+    "a release with this key is under way, and asks for the same key again: nothing was drawn. Give the inner release "
+    "a key of its own"
 )
 _LOST = (
-    "the outcome of this charge could not be stored, so it is not shown. The charge stands. In this process the same "
-    "key draws nothing again: it stores what was drawn then"
+    "the outcome of this charge could not be stored, so it is not shown. The charge stands. In this process a "
+    "retry with the same key does not draw again: it stores what was drawn"
 )
 
 

@@ -30,7 +30,7 @@ LARGEST_CAP = 1024  # the last candidate of a cap that is found in private, unle
 _KEY_WORDS, _WORD_BITS = 4, 32  # of the key of the hash
 _ALMOST = 1 - Fraction(1, 10**9)  # room for rounding
 _ONE = (
-    "rows of one person are proved to be protected together for releases whose whole cost is pure, or is Gaussian; "
+    "several rows of one person are proved to be protected if the whole cost of a release is pure or Gaussian; "
     "this one has a test, a threshold for keys or levels that are not listed, or a perturbed objective. Use "
     'max_rows=1, which always works, or list keys and levels, or take a method without a test, such as method="adassp"'
 )

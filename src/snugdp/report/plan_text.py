@@ -161,7 +161,7 @@ CONDITIONS = {
 
 _CENTRED = "counts as the middle of its bounds, or as none of the listed values"
 _FOUND = "counts as the centre of its column, or as none of its levels"
-_TOGETHER = "looks, if any, are at one row of each. Forecasts are for rows that count in full (theorem persons/2)"
+_TOGETHER = "bounds are found from one row of each. Forecasts are for rows that count in full (theorem persons/2)"
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
     "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",

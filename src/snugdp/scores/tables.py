@@ -93,7 +93,7 @@ class TableReader:
         wrong = [name for name in checked if not fits(source.type_for_reading(name))]
         if wrong:
             found = type_name(source.types[wrong[0]])
-            raise TypeError(f'column "{wrong[0]}" must hold numbers, not {found}: this model gets numbers alone')
+            raise TypeError(f'column "{wrong[0]}" must hold numbers, not {found}: this model takes only numbers')
         fits = numeric if self.names is None or self.given else labelled
         if not fits(source.type_for_reading(self.target)):
             kind = "numbers" if fits is numeric else "labels"

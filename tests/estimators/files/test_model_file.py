@@ -271,11 +271,11 @@ def test_a_missing_field_is_named() -> None:
     ("text", "words"),
     [
         (b"\xff\xfe", "no text in UTF-8"),
-        (b"coefficients", "no JSON"),
+        (b"coefficients", "not valid JSON"),
         (b'{"format": NaN}', "NaN is no number"),
         (b'{"format": 1e999}', "too large"),
         (b'{"format": 1, "format": 2}', "written twice"),
-        (b"[" * 100_000, "nested too deeply|no JSON"),
+        (b"[" * 100_000, "nested too deeply|not valid JSON"),
     ],
 )
 def test_a_file_that_is_none(text: bytes, words: str, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class RemovalCurve:
             square = Fraction(guess * (1 + more)) ** 2
             if self.below_gaussian(square):
                 return square
-        raise ValueError("kappa is too large beside m for a Gaussian bound: use a larger ridge")
+        raise ValueError("kappa is too large relative to m for a Gaussian bound: use a larger ridge")
 
     def _guess(self) -> float:
         """The smallest mu whose curve lies above this one, in floats."""

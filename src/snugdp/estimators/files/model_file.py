@@ -112,7 +112,7 @@ def parsed(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error}") from None
+        raise ValueError(f"not valid JSON: {error}") from None
     except RecursionError:
         raise ValueError("not a snugdp model: it is nested too deeply") from None
 
@@ -158,7 +158,7 @@ def from_dict(given: Any) -> Any:
     except ValueError:
         raise
     except Exception as error:  # damaged in a way that nobody thought of
-        raise ValueError(f"no model that this version of snugdp can read ({type(error).__name__})") from None
+        raise ValueError(f"not a model that this version of snugdp can read ({type(error).__name__})") from None
 
 
 def _made(file: Any) -> Any:
@@ -404,7 +404,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number that JSON has")
+    raise ValueError(f"{text} is not a valid JSON number")
 
 
 def _finite(text: str) -> float:

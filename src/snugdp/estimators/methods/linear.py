@@ -191,7 +191,7 @@ def check_persons(name: str, methods: Mapping[str, Recipe], max_rows: int) -> No
     if max_rows > 1 and not methods[name].several:
         proved = listed_names(key for key, other in methods.items() if other.several or other.persons)
         raise ValueError(
-            f'max_rows={max_rows}: nothing is proved of method "{name}" where a person has several rows. Use '
+            f'max_rows={max_rows}: method "{name}" is not proved for persons with several rows. Use '
             f"max_rows=1, which always works, or a method that takes several: {proved}"
         )
 

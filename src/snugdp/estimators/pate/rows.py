@@ -109,8 +109,8 @@ class Form:
             raise TypeError(f"{what} must not be an array of dates or durations: give a list of rows, or a table")
         if array.dtype.kind in "US" and any(column.kind == "number" for column in self.columns):
             raise TypeError(
-                f"{what} is an array of text, but the queries hold numbers. numpy makes text of all cells if one is: "
-                "give a list of rows, or a table"
+                f"{what} is an array of text, but the queries hold numbers. numpy turns all cells into text if "
+                "one is text: give a list of rows, or a table"
             )
         cells = array.astype(object)
         return [list(column) for column in np.ma.filled(cells, None).T]

@@ -149,7 +149,7 @@ class SparseModel(OpenSchemaEstimator):
         table = read(given.X, y, bounds, row_norm=self._row_norm(), progress=self.progress)
         require_rows(context.noise, table.candidates.is_empty)
         if self.selection == "votes" and not table.candidates.in_order:
-            raise TypeError('selection="votes" reads rows in their order, which a cluster has not: use "gumbel"')
+            raise TypeError('selection="votes" reads rows in order, and a cluster keeps none: use "gumbel"')
         method = self._make(table.box, self._promised(), self._rows_each(given.persons))
         plan = self._for_persons(self._told(method, table.box, guess), given.persons)
         candidates = self._kept(given, table, context)

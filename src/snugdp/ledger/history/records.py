@@ -150,7 +150,7 @@ def check_hash(row: Row, seq: int) -> None:
     if type(row.seq) is not int or row.seq != seq:
         raise TamperedLedgerError(f"record {seq} of the ledger is missing: it was deleted or moved")
     if not isinstance(row.record, str) or not isinstance(row.hash, str) or digest(row.record) != row.hash:
-        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash is another")
+        raise TamperedLedgerError(f"record {seq} of the ledger was changed: its hash does not match")
 
 
 def names_before(row: Row, prev: str) -> bool:

@@ -318,8 +318,8 @@ class State:
         """Raise if the history ends with rows that are no legal records."""
         if self.illegal:
             raise TamperedLedgerError(
-                f"{self.illegal[0].why}. Nobody can go on from it. If a newer version of snugdp wrote it, upgrade; if "
-                "it was written by hand, the owner can void it, for the record: "
+                f"{self.illegal[0].why}. The ledger cannot go on after it. If a newer version of snugdp wrote it, "
+                "upgrade; if it was written by hand, the owner can void it, for the record: "
                 f'snugdp ledger void {where} --reason "..."'
             )
 
@@ -471,7 +471,7 @@ class State:
         if self.genesis is not None and not self._in_turn(record):
             raise ValueError("checkpoints come in their turn")
         if self.illegal and record.kind != "void":
-            raise ValueError("after what is no record nothing is legal, but a void of it")
+            raise ValueError("after an invalid record only a void of it is valid")
         rule: Callable[[Record], Callable[[], None]] = getattr(self, f"_{record.kind}")
         return Judged(record, rule(record))
 
@@ -664,7 +664,7 @@ class State:
     def _void(self, record: Record) -> Callable[[], None]:
         void = Void.from_json(record.fields)
         if void != Void(record.seq, void.by, void.reason, time=void.time, **self.put_aside()):
-            raise ValueError("a void names all that is no record since the last one that is, and nothing else")
+            raise ValueError("a void names exactly the invalid records since the last valid one")
 
         def effect() -> None:
             self.voids = Voids((*self.voids, void))

@@ -36,7 +36,7 @@ class LooksRelease:
 
     def __post_init__(self) -> None:
         if not self.plan().cost.fits(self.budget):
-            raise ValueError("the looks do not fit into the budget: give a larger epsilon or delta")
+            raise ValueError("the budget is too small to find bounds in private: give a larger epsilon or delta")
 
     @cached_property
     def known(self) -> FoundBounds | None:

@@ -87,7 +87,7 @@ class TablePreparation:
         if not self.budget.delta:
             raise ValueError("finding bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
-            raise ValueError('this is proved for neighbours="add_remove" only: give the budget that relation')
+            raise ValueError('this is proved for neighbours="add_remove" only: leave out neighbours')
         if self.standardised and self.most_levels < 0:
             raise ValueError(
                 f"the rows would have more than {_MOST_ENTRIES:,} entries: leave out columns, list fewer values, or "
@@ -319,7 +319,7 @@ class PreparedRelease(Generic[Output]):
 
     def __post_init__(self) -> None:
         if not self.plan().cost.fits(self.preparation.budget):
-            raise ValueError("the looks and the fit do not fit into the budget together: give a larger epsilon")
+            raise ValueError("the budget is too small to find bounds and fit as well: give a larger epsilon")
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""

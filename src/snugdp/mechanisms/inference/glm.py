@@ -78,7 +78,7 @@ class WhitenedGLM(WhitenedMethod):
 
     def __post_init__(self) -> None:
         if len(self.losses) != 1 or not isinstance(self.losses[0], Logistic | TamedPoisson):
-            raise ValueError("there are intervals for two classes and for counts: use inference=False for others")
+            raise ValueError("intervals are available for two classes and for counts only: use inference=False")
         super().__post_init__()
 
     @property

@@ -89,8 +89,8 @@ class Design:
         """Refuse several rows of a person where nothing is proved of them."""
         if self.protects is not Unit.ROW:
             raise ValueError(
-                f"max_rows={self.max_rows * self.together}: nothing is proved of {method} where a person has several "
-                "rows. Use max_rows=1, which always works"
+                f"max_rows={self.max_rows * self.together}: {method} is not proved for persons with several rows. "
+                "Use max_rows=1, which always works"
             )
 
     @property
@@ -114,7 +114,7 @@ def one_of_each(rows: Rows, design: Design) -> Rows:
 def check_budget(budget: Budget) -> None:
     """Refuse a budget that no theorem here speaks of."""
     if budget.neighbours is not Neighbours.ADD_REMOVE:
-        raise ValueError('this method is proved for neighbours="add_remove" only: give the budget that relation')
+        raise ValueError('this method is proved for neighbours="add_remove" only: leave out neighbours')
     if not budget.delta:
         raise ValueError("this method has Gaussian noise and needs delta > 0, such as 1e-6")
 

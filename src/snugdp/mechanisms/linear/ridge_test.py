@@ -78,7 +78,9 @@ class Split:
         """The split with these shares of mu squared for the two tests; a share of 0 leaves out the first test."""
         first, second = (rational(share, "test_shares") for share in shares)
         if first < 0 or second <= 0 or first + second >= 1:
-            raise ValueError("test_shares are two parts of the budget, at least 0 and above 0, with a sum below 1")
+            raise ValueError(
+                "test_shares must be two shares of the budget: one at least 0, one above 0, both together below 1"
+            )
         check_budget(budget)
         failures = (budget.delta * _FAILURE if first else Fraction(0), budget.delta * _FAILURE)
         spare = budget.delta * _SLACK if slack else Fraction(0)

@@ -69,7 +69,7 @@ class RankTarget:
         near = q.limit_denominator(largest)
         if not 0 < near < 1:
             least = "a millionth" if largest == MAX_DENOMINATOR else "a thousandth"
-            raise ValueError(f"a quantile lies between 0 and 1, by at least {least}")
+            raise ValueError(f"a quantile must lie between 0 and 1, at least {least} away from both")
         return cls(near.denominator, near.numerator)
 
     @classmethod

@@ -127,7 +127,7 @@ class WeightedMethod:
         if self._second.unit is not Unit.PERSON:
             raise ValueError("a weight of persons is for a fit that is planned for persons")
         if not self.plan().cost.fits(self.budget):
-            raise ValueError("the weight and the fit do not fit into the budget together: give a larger epsilon")
+            raise ValueError("the budget is too small to choose a weight and fit as well: give a larger epsilon")
 
     @cached_property
     def _first(self) -> Method:

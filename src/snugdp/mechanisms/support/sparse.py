@@ -84,7 +84,7 @@ def beside(budget: Budget, first: Cost, make: Callable[[Budget], Method]) -> Met
         method = make(Budget(epsilon, delta, budget.neighbours))
         if (first + method.plan().cost).fits(budget):
             return method
-    raise ValueError("the budget is too small beside the selection: give a larger epsilon, or a smaller share")
+    raise ValueError("the selection leaves too little of the budget: give a larger epsilon, or a smaller share")
 
 
 class SparseMethod:
@@ -100,7 +100,7 @@ class SparseMethod:
         self._width, self._x_norm = width, x_norm
         self._second = method.plan()
         if not self.plan().cost.fits(budget):
-            raise ValueError("the selection and the fit do not fit into the budget together")
+            raise ValueError("the budget is too small to select columns and fit as well: give a larger epsilon")
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""

@@ -373,7 +373,7 @@ def described_column(
         if isinstance(kind, Unlisted):
             return ValuesColumn(name, place, kind.type, ())
         if spacing is not None:
-            raise ValueError(f'steps are for columns of numbers, and "{name}" is none')
+            raise ValueError(f'steps are for columns of numbers, and "{name}" is not one')
         listed = kind.levels if isinstance(kind, Category) else None
         return ValuesColumn(name, place, "boolean" if listed is None else "category", listed)
     column = NumberColumn(name, place, kind, wanted, spacing, seen)

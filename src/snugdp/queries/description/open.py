@@ -98,7 +98,7 @@ class OpenDescription:
         steps = (*self.preparation.steps(), self._step)
         plan = Plan("Describe", THEOREM, steps, {}, self._forecast(), self.budget)
         if not plan.cost.fits(self.budget):
-            raise ValueError("the looks and the description do not fit into the budget together: give a larger epsilon")
+            raise ValueError("the budget is too small to find bounds and describe as well: give a larger epsilon")
         return plan
 
     def _forecast(self) -> Forecast:

@@ -114,7 +114,7 @@ class PairStatistic(Query[Estimate]):
     def _read_columns(self) -> tuple[str, ...]:
         if self.columns is None:
             raise ValueError(
-                'with person=..., or for a part of a table, the columns are named, such as columns=("height", "weight")'
+                'with person=..., or for a part of a table, name the columns, such as columns=("height", "weight")'
             )
         return self.columns
 

@@ -292,7 +292,7 @@ def type_name(rows: Declared) -> str:
 def refusal(wanted: str, rows: Declared) -> TypeError:
     """An error about a declared type."""
     kind, text = type_name(rows), isinstance(rows, np.ndarray) and rows.dtype.kind in "US"
-    advice = "numpy makes text of all cells if one is: give a list, or a table" if text else "convert it first"
+    advice = "numpy turns all cells into text if one is: give a list, or a table" if text else "convert it first"
     return TypeError(f"{wanted}, not {kind}; {advice}")
 
 

@@ -53,8 +53,8 @@ def matrix(X: Any, width: int | None = None) -> NDArray[Any]:
             return listed_numbers(rows.ravel().tolist()).reshape(rows.shape)
     if rows.dtype.kind not in "biuf":
         raise TypeError(
-            "X must hold numbers; convert it first, or describe the table by a schema. numpy makes text of all cells "
-            "if one is: give a list, or a table"
+            "X must hold numbers; convert it first, or describe the table by a schema. numpy turns all cells into "
+            "text if one is text: give a list, or a table"
         )
     if isinstance(rows, np.ma.MaskedArray):
         with muted():

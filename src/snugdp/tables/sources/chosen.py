@@ -14,7 +14,7 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.sources.base import Batch, Frame, Partition, Source, TableError
 
 Mask: TypeAlias = NDArray[np.bool_]
-_UNREADABLE = "the rows cannot be told apart; the cause is withheld because it may depend on them"
+_UNREADABLE = "the rows to use could not be selected; the cause is withheld because it may depend on them"
 
 
 class RowChoice(Protocol):

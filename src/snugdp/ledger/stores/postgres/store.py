@@ -249,7 +249,7 @@ class PostgresStore(Connected):
         heads = session.run(sql.HEADS, (self.dataset,))
         if not heads or heads[0][:2] != heads[0][2:]:
             raise TamperedLedgerError(
-                f"the newest rows of {self.address} are missing, or others were added: its head is another"
+                f"the newest rows of {self.address} are missing, or others were added: its head does not match"
             )
         self._tables, self._append = tables, sql.FORMER_APPEND if form == sql.FORMER else sql.APPEND
         self.guards_voids = form == sql.INTACT
@@ -311,8 +311,8 @@ class Session:
             if not self.lost and (error.sqlstate or "")[:2] not in _UNDECIDED:
                 raise self._trouble(error) from None
             raise LedgerWriteError(
-                f"the connection to {self._url} was lost during a commit: what was written may stand or not. The next "
-                "look at the ledger tells; doing the same again with the same key pays at most once"
+                f"the connection to {self._url} was lost during a commit: it may have been written or not. The ledger "
+                "tells when it is opened again; a retry with the same key pays at most once"
             ) from None
         if done != "COMMIT":
             raise LedgerWriteError(f"{self._url} did not commit. Nothing was written")
