@@ -59,7 +59,7 @@ def test_no_case_moves_farther_than_it_pays_for(group: str) -> None:
             first, second = tuple(pair)[::way]
             run = path(one, first, second, seed=0, kept=True)
             assert not exceeds(one, realised_by(run)), one.name
-            assert not [str(bill) for bill in bills(run, parts=one.parts) if bill.unpaid(lucky=False)], one.name
+            assert not [str(bill) for bill in bills(run, parts=one.parts) if bill.unpaid(boundary=False)], one.name
 
 
 @sampled(3)

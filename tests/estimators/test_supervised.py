@@ -201,7 +201,7 @@ def test_bad_data(face: Any, X: Any, shape: Any, error: Any, message: str, *, un
         (pd.DataFrame(np.ones((1, 4)), columns=[*NAMES, "y"]), True, ValueError, 'column "y", the target, already'),
         (pd.DataFrame({"a": pd.to_datetime(["2020"]), "b": [1.0], "c": [1.0]}), True, TypeError, "convert the column"),
         ("nowhere.parquet", False, ValueError, "no file"),
-        (Path("nowhere.parquet"), True, TypeError, "without y"),
+        (Path("nowhere.parquet"), True, TypeError, "leave out y"),
     ],
 )
 def test_bad_tables(

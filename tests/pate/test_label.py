@@ -11,7 +11,7 @@ import pytest
 from snugdp import Budget, MemoryLedger, Refused, Released, Simulation, pate
 from snugdp.accounting import gaussian
 from snugdp.mechanisms.teachers.planning import design
-from snugdp.pate.face import Numbers, propose
+from snugdp.pate.labelling import Numbers, propose
 from snugdp.pate.proposals import Size
 from snugdp.propose.forecast import Note
 from tests.effort import often, repeated, sampled

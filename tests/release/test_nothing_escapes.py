@@ -303,7 +303,7 @@ def test_a_draw_that_asks_under_its_own_key(ledger: Ledger) -> None:
     algorithm = made(again)
     assert isinstance(algorithm([1] * 50, ledger=ledger.once("k")), Refused)
     assert len(told) == 1
-    assert "being drawn" in told[0]
+    assert "under way" in told[0]
     assert isinstance(algorithm([1] * 50, ledger=ledger.once("k")), Refused)
 
 

@@ -35,7 +35,7 @@ from snugdp.ledger.errors import KeyConflictError, LedgerError, LedgerWriteError
 from snugdp.mechanisms.components.base import Components, Start
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.objective.robust import ObjectivePerturbation
-from snugdp.pate.face import Labels
+from snugdp.pate.labelling import Labels
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import certify_and_release, release, release_or_refuse
 from snugdp.release.stages import TwoStages

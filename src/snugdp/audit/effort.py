@@ -14,9 +14,8 @@ class RunCounts:
 
     ``tight``, ``loose``: of layer D on the first of the worst pairs, where smaller noise must be seen and where it need
     not be. ``others``: on the other pairs, ``pairs`` in all. ``random``: random neighbours of layer D. ``near``,
-    ``strange``: runs on worst pairs and random neighbours of layer N; ``lucky``: of the latter those on which the noise
-    of a test is as large as it may be. ``walks``: of layers I and L. ``ends``: of layer
-    E on each side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
+    ``strange``: runs on worst pairs and random neighbours of layer N; ``boundary``: of the latter those on which the
+    noise of a test is as large as it may be. ``walks``: of layers I and L. ``ends``: of layer E on each side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
     ``power``: whether layer E has to see small noise. ``sparing``: whether layer D makes no more of the ``tight`` runs
     than it took to see smaller noise.
     """
@@ -29,7 +28,7 @@ class RunCounts:
     strange: int
     walks: int
     ends: int
-    lucky: int = 1
+    boundary: int = 1
     pairs: int | None = None
     power: bool = False
     sparing: bool = False
@@ -67,10 +66,10 @@ FULL = Effort(
         strange=1000,
         walks=400,
         ends=3000,
-        lucky=100,
+        boundary=100,
         power=True,
     ),
-    RunCounts(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, lucky=40),
-    RunCounts(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, lucky=20),
+    RunCounts(tight=500, loose=200, others=80, random=250, near=12, strange=250, walks=150, ends=600, boundary=40),
+    RunCounts(tight=300, loose=80, others=40, random=80, near=6, strange=80, walks=80, ends=300, boundary=20),
     full=True,
 )

@@ -1,4 +1,4 @@
-"""The audit in pieces that any process can do: one case, one law, one certificate, one face at a time."""
+"""The audit in pieces that any process can do: one case, one law, one certificate, one interface at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _APART = 1 << 40  # the same, for walks that are shared
 
 @dataclass(frozen=True)
 class Job:
-    """``kind``: what to do; ``name``: with which case, site, certificate or face; ``layers``: that it belongs to.
+    """``kind``: what to do; ``name``: with which case, site, certificate or interface; ``layers``: that it belongs to.
 
     ``group``: of the case.
     """
@@ -163,7 +163,7 @@ def _neighbour(case: Case[Any], walks: Walks, runs: RunCounts, seed: int) -> lis
 
     start = seed * _SEEDS
     found = neighbour(walks.case(), runs=runs.near, random=runs.strange, seed=start)
-    found += stepwise(case, random=runs.strange // 4, lucky=runs.lucky, seed=start)
+    found += stepwise(case, random=runs.strange // 4, boundary=runs.boundary, seed=start)
     return found + hidden_runs(case, runs=runs.near, seed=start)
 
 

@@ -76,8 +76,8 @@ class ModelOptions(PersonOptions):
     classes: Annotated[
         str | None,
         typer.Option(
-            help="logistic, additive, sparse: all labels there can be, with commas, such as no,yes; public. Those of "
-            "logistic models are found in private where neither this nor a schema lists them."
+            help="logistic, additive, sparse: all possible labels, separated by commas, such as no,yes; public. "
+            "Those of logistic models are found in private where neither this nor a schema lists them."
         ),
     ] = None
     y_max: Annotated[

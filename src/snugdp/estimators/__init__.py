@@ -1,1 +1,1 @@
-"""The scikit-learn face: parameters in the constructor, what was released in attributes that end in ``_``."""
+"""The scikit-learn interface: parameters in the constructor, what was released in attributes that end in ``_``."""

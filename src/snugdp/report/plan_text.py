@@ -129,7 +129,7 @@ STEPS = {
     "described-mean": "count, missing, mean: where to clip, drawn in private; then sums with {law} noise",
     "described-deviation": "count, missing, mean, standard deviation: where to clip, drawn in private; then sums with "
     "{law} noise",
-    "described-quantiles": "{times} quantiles by rank: one e-th as likely for every {scale} off",
+    "described-quantiles": "{times} quantiles by rank: e times less likely for every {scale} off",
     "described-values": "{times} counts, {law} noise of scale {scale} on each",
     "description": "counts, means, deviations, quantiles and values of {times} columns by what was found, {law} noise",
     "score-centre": "the mean of all scores, with {law} noise: where bins are",
@@ -161,7 +161,10 @@ CONDITIONS = {
 
 _CENTRED = "counts as the middle of its bounds, or as none of the listed values"
 _FOUND = "counts as the centre of its column, or as none of its levels"
-_TOGETHER = "bounds are found from one row of each. Forecasts are for rows that count in full (theorem persons/2)"
+_TOGETHER = (
+    "bounds that are not given are found from one row of each. Forecasts are for rows that count in full (theorem "
+    "persons/2)"
+)
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
     "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
@@ -229,7 +232,7 @@ NOTES = {
     "About {needed} rows are needed. Declare bounds that are public, or give rows=..., a larger epsilon or fewer "
     "columns",
     "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns, a level with "
-    "about {own} rows of its own; with far fewer they are the whole line",
+    "about {own} rows of its own; with far fewer they are unbounded",
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
     'target="mean" estimates the mean, with more noise',
@@ -238,10 +241,10 @@ NOTES = {
     "in them",
     "column-found": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100), and a level if "
     "more rows have it than its threshold says",
-    "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if nobody has",
+    "key-shown": "a key is shown in 19 of 20 cases if {rows} rows have it, and never if no row has it",
     "groups-listed": "all {groups} listed groups, also empty ones",
     "group-count": "a count is off by less than {error} in 19 of 20 cases",
-    "group-rank": "{statistic} is usually off by less than {ranks} ranks in 19 of 20 cases",
+    "group-rank": "{statistic} is off by less than {ranks} ranks in 19 of 20 cases",
     "group-statistic": "{statistic} of a group of {rows} rows is off by less than {error} in 19 of 20 cases",
     "plurality-share": "{share} of the labels are the plurality {condition}",
     "answers-share": "about {answers} answers; {share} of the labels are the plurality {condition}",
@@ -254,7 +257,7 @@ NOTES = {
     "is in the fit or in the scores, so that the larger cost of the two is paid (theorem holdout/1)",
     "scored-rows": "the score of a row depends on that row alone",
     "scored-rows-assumed": "the score of a row is assumed to depend on that row alone, up to a millionth of the scale: "
-    "use one_by_one=True for a model that looks at the rows beside it. The model is assumed to be public",
+    "use one_by_one=True for a model that looks at other rows too. The model is assumed to be public",
     "score-with-rows": "with {rows} rows, classes of equal size or targets spread evenly, noise adds below {error} to "
     "{metric} in 19 of 20 cases; every score comes with an interval of its own",
     "missing-zero": "a missing entry of a row counts as 0",

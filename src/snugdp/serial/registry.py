@@ -51,7 +51,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "components/1": ("mechanisms.components.base:Components", "mechanisms.components:Components"),
     "components-start/1": ("mechanisms.components.base:Start", "mechanisms.components:Start"),
     "support/1": ("mechanisms.support.peeling:Support", "mechanisms.support:Support"),
-    "labels/1": ("pate.face:Labels", "pate.face:Labels"),
+    "labels/1": ("pate.labelling:Labels", "pate.face:Labels"),
     "estimated-bounds/1": ("queries.bounds.private:EstimatedBounds", "queries.bounds:EstimatedBounds"),
     "description/1": ("queries.description.result:Description", ""),
     "statistics-table/1": ("queries.table:StatisticsTable", ""),
@@ -112,7 +112,7 @@ TYPES: Mapping[str, tuple[str, str]] = {  # id: where its class is, and where it
     "histogram/1": ("queries.statistics.histogram:Histogram", ""),
     "score/1": ("scores.score:Score", ""),
     "model-scores/1": ("mechanisms.scores.result:ModelScores", ""),
-    "pate-numbers/1": ("pate.face:Numbers", "pate.face:Numbers"),
+    "pate-numbers/1": ("pate.labelling:Numbers", "pate.face:Numbers"),
     "statistic/1": ("certify.statistics:Statistic", "ptr.certify.statistics:Statistic"),
     "smooth-bound/1": ("certify.smooth:SmoothBound", "ptr.certify.smooth:SmoothBound"),
     # plans

@@ -202,8 +202,8 @@ def test_every_step_pays_for_its_own_draws() -> None:
     assert Bill(limits, (one, one)).unpaid() == ["a"]
     assert not Bill(limits, (one, two, two)).unpaid()
     assert Bill(limits, (one, two, two, two)).unpaid() == ["b"]
-    assert not Bill(limits, (one, two, two, two), tested=True).unpaid(lucky=False)
-    assert Bill(limits, (grown(one, Fraction(5, 4)), two), tested=True).unpaid(lucky=False) == ["a"]
+    assert not Bill(limits, (one, two, two, two), tested=True).unpaid(boundary=False)
+    assert Bill(limits, (grown(one, Fraction(5, 4)), two), tested=True).unpaid(boundary=False) == ["a"]
     assert not Bill({"a": Limit(Fraction(0), Fraction(0), open=True)}, (one, one)).unpaid()
     assert str(Bill(limits, (one, one, two))).startswith("step a: paid mu 1 epsilon 0; drawn mu 1")
 
@@ -218,7 +218,7 @@ def test_a_contest_may_be_paid_as_a_gaussian_part() -> None:
 
 @pytest.mark.parametrize("failure", [0.3, 0.05, 0.0025, 1e-6])
 @pytest.mark.parametrize("size", [Fraction(1, 2), Fraction(1), Fraction(7, 2), Fraction(40)])
-def test_lucky_noise_is_just_inside(size: Fraction, failure: float) -> None:
+def test_noise_at_the_boundary_is_just_inside(size: Fraction, failure: float) -> None:
     def drawn(law: Any) -> float:
         grid = 0 if isinstance(law, DiscreteLaplace | DiscreteGaussian) else -20
         return float(BoundaryNoise(0, failure, [1.0]).add(Secret(0), law, grid=grid))
@@ -280,7 +280,7 @@ def test_a_winner_behind_a_test_is_paid_by_its_step(strength: Any, least: int, r
     assert right or "the last draw has delta(0.5)" in found.detail
 
 
-def test_two_bounds_are_lucky_together() -> None:
+def test_two_bounds_are_at_the_boundary_together() -> None:
     """Neither alone is wrong enough: the noise of both steps that may fail is at its luckiest."""
     costs = [Cost(mu=1, delta="1/100"), Cost(mu=1, delta="1/100"), Cost(mu=1)]
 

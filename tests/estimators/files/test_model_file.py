@@ -272,7 +272,7 @@ def test_a_missing_field_is_named() -> None:
     [
         (b"\xff\xfe", "no text in UTF-8"),
         (b"coefficients", "not valid JSON"),
-        (b'{"format": NaN}', "NaN is no number"),
+        (b'{"format": NaN}', "NaN is not a valid JSON number"),
         (b'{"format": 1e999}', "too large"),
         (b'{"format": 1, "format": 2}', "written twice"),
         (b"[" * 100_000, "nested too deeply|not valid JSON"),

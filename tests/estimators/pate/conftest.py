@@ -11,7 +11,7 @@ import pytest
 from snugdp import Budget, Cost, Outcome, Plan
 from snugdp.noise import Noise
 from snugdp.noise.laws import Gaussian
-from snugdp.pate import face
+from snugdp.pate import labelling
 from snugdp.pate.proposals import Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.forecast import noted
@@ -35,7 +35,7 @@ class Proposed:
 
 
 class Tiny:
-    """The face of ``snugdp.pate``; it remembers what it was given. ``gap``: "refuse", "one" class, or "none"."""
+    """A stand-in for ``snugdp.pate``; it remembers what it was given. ``gap``: "refuse", "one" class, or "none"."""
 
     votes: Any = None
     calls: int = 0
@@ -77,8 +77,8 @@ class Tiny:
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> type[Tiny]:
     """In place of the real labels."""
-    monkeypatch.setattr(face, "propose", Tiny.propose)
-    monkeypatch.setattr(face, "run", Tiny.run)
+    monkeypatch.setattr(labelling, "propose", Tiny.propose)
+    monkeypatch.setattr(labelling, "run", Tiny.run)
     monkeypatch.setattr(Tiny, "calls", 0)
     monkeypatch.setattr(Tiny, "plans", 0)
     return Tiny

@@ -259,14 +259,14 @@ def test_several_rows_of_a_person_without_weights_are_refused() -> None:
     design, budget = Design(row_map(schema("line", True)), max_rows=3), Budget(1, Fraction(1, 10**6))
     made: tuple[Any, ...] = (Adaptive, ObjectivePerturbation, WhitenedLine, WhitenedMean)
     for make in made:
-        with pytest.raises(ValueError, match="max_rows=3: .* is not proved"):
+        with pytest.raises(ValueError, match=r"max_rows=3: .* is not proved"):
             make(design, budget)
     losses: tuple[Any, ...] = ((Logistic(),), (Softmax(3),))
     for given in losses:
-        with pytest.raises(ValueError, match="max_rows=3: .* is not proved"):
+        with pytest.raises(ValueError, match=r"max_rows=3: .* is not proved"):
             AdaptiveGLM(design, budget, losses=given)
     for whitened in made[2:]:  # knows no weights either
-        with pytest.raises(ValueError, match="max_rows=2: .* is not proved"):
+        with pytest.raises(ValueError, match=r"max_rows=2: .* is not proved"):
             whitened(Design(design.row_map, 2), budget)
 
 

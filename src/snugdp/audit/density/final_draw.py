@@ -23,7 +23,7 @@ _ROUND = 1e-6  # of floats
 
 
 def shown(run: Path) -> str:
-    """What a lucky run shows that its neighbour does not have, or more of a posterior than the last step pays for."""
+    """What a run at the boundary shows that its neighbour lacks, or more of a posterior than the last step pays for."""
     if run.reason:
         return run.reason
     if any(one.method == "reveal" and part(one, two).epsilon for one, two in run.pairs):

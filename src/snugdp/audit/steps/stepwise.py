@@ -30,7 +30,7 @@ _CLAIM = "every step pays for its own draws"
 _SMALLER = Fraction(4, 5)  # of the noise of one draw: the power check
 _MAX_TESTED_DRAWS = 12  # draws of which that is asked
 _SINGLE = ("add", "at_least")
-_SINGLE_DRAWS = 3  # single draws that are lucky, one at a time
+_SINGLE_DRAWS = 3  # single draws that are put at the boundary, one at a time
 NOISY = (
     "add",
     "add_integers",
@@ -92,13 +92,13 @@ class Bill:
         parts = ", ".join(_told(draw.mu_squared, draw.epsilon) for draw in drawn)
         return f"step {step}: paid {_told(limit.mu_squared, limit.epsilon)}; drawn {parts}"
 
-    def unpaid(self, *, lucky: bool = True) -> list[str]:
+    def unpaid(self, *, boundary: bool = True) -> list[str]:
         """The steps whose draws give away more than they pay for.
 
-        Without ``lucky`` a certificate may have failed, and then the last step gives away whatever it likes.
+        Without ``boundary`` a certificate may have failed, and then the last step gives away whatever it likes.
         """
         steps = list(self.limits)
-        kept = steps if lucky or not self.tested else steps[:-1]
+        kept = steps if boundary or not self.tested else steps[:-1]
         return [
             step for step in kept if not self.limits[step].allows([draw for draw in self.draws if draw.step == step])
         ]
@@ -182,7 +182,7 @@ class _Seen:
     draws: dict[int, bool] = field(default_factory=dict)
     wrong: str = ""
 
-    def add(self, run: Path, case: Case[Data], where: str, *, lucky: bool) -> None:
+    def add(self, run: Path, case: Case[Data], where: str, *, boundary: bool) -> None:
         """One more run."""
         if any(site.method in NOISY for site in run.here.sites[: run.here.plans[0].start if run.here.plans else 0]):
             self.wrong = self.wrong or f"{where}: something was drawn before it was paid"
@@ -191,20 +191,20 @@ class _Seen:
         for bill in bills(run, parts=case.parts):
             self.plans += 1
             for place in range(min(len(bill.draws), _MAX_TESTED_DRAWS)):
-                self.draws[place] = self.draws.get(place, False) or _notices(bill, place, lucky)
-            if bill.unpaid(lucky=lucky):
+                self.draws[place] = self.draws.get(place, False) or _notices(bill, place, boundary)
+            if bill.unpaid(boundary=boundary):
                 self.wrong = self.wrong or f"{where}: {bill}"
-            if lucky and not any(limit.open for limit in bill.limits.values()):
+            if boundary and not any(limit.open for limit in bill.limits.values()):
                 self.wrong = self.wrong or _at(where, shown(run))
-            elif lucky and len(bill.limits) > 1:
+            elif boundary and len(bill.limits) > 1:
                 self.wrong = self.wrong or _at(where, elected(run))
 
 
-def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 0) -> list[Finding]:
-    """The audit of a case: ordinary and lucky runs on its worst pairs and on ``random`` neighbours, both ways.
+def stepwise(case: Case[Data], *, random: int = 20, boundary: int = 4, seed: int = 0) -> list[Finding]:
+    """The audit of a case: ordinary and boundary runs on its worst pairs and on ``random`` neighbours, both ways.
 
-    ``lucky``: on how many of the random neighbours there are lucky runs too. Nothing is found where only the output is
-    promised, or where nothing is said to be paid (by ``ReleaseContext.pay``).
+    ``boundary``: on how many of the random neighbours there are boundary runs too. Nothing is found where only the
+    output is promised, or where nothing is said to be paid (by ``ReleaseContext.pay``).
 
     Guarantee: a true claim cannot fail, if each certificate is linear in the noise of its own step.
     """
@@ -219,9 +219,9 @@ def stepwise(case: Case[Data], *, random: int = 20, lucky: int = 4, seed: int = 
             return []
         for number, (pair, run) in enumerate(zip(pairs, plain, strict=True)):
             where = f"pair {number // 2 + 1}" if number < len(worst) else "random pair"
-            seen.add(run, case, where, lucky=False)
-            for luckier in _lucky(case, *pair, run) if number < len(worst) + lucky else ():
-                seen.add(luckier, case, f"{where}, lucky", lucky=True)
+            seen.add(run, case, where, boundary=False)
+            for extreme in _at_boundary(case, *pair, run) if number < len(worst) + boundary else ():
+                seen.add(extreme, case, f"{where}, at the boundary", boundary=True)
     except Exception as problem:
         return [Finding("N", case.name, _CLAIM, "an error", False, type(problem).__name__)]
     if not seen.plans:
@@ -240,7 +240,7 @@ def _bound(run: Path, case: Case[Data]) -> bool:
     return any(not limit.open for bill in bills(run, parts=case.parts) for limit in bill.limits.values())
 
 
-def _lucky(case: Case[Data], first: Data, second: Data, plain: Path) -> Iterator[Path]:
+def _at_boundary(case: Case[Data], first: Data, second: Data, plain: Path) -> Iterator[Path]:
     """With nothing that may fail all answers are possible; otherwise those for which no certificate fails."""
     most = failure(plain)
     for sizes in _choices(plain, safe=not most):
@@ -262,7 +262,7 @@ def _choices(plain: Path, *, safe: bool) -> Iterator[Sequence[float]]:
             yield [dict(zip(firsts, signs, strict=True)).get(place, 0.0) for place in range(max(firsts) + 1)]
 
 
-def _notices(bill: Bill, place: int, lucky: bool) -> bool:
+def _notices(bill: Bill, place: int, boundary: bool) -> bool:
     """Whether less noise on this draw alone would be too much."""
     more = tuple(grown(draw, 1 / _SMALLER) if k == place else draw for k, draw in enumerate(bill.draws))
-    return bool(replace(bill, draws=more).unpaid(lucky=lucky))
+    return bool(replace(bill, draws=more).unpaid(boundary=boundary))

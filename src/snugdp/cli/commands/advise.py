@@ -40,9 +40,9 @@ def advise(
     persons: PersonOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Say which epsilon a wanted error takes, or which error an epsilon leaves. Nothing is read or spent.
+    """Find the epsilon that a wanted error needs, or the error that an epsilon leaves. Nothing is spent.
 
-    The table is looked at for the names and types of its columns alone.
+    Of a table only the names and types of its columns are read.
 
     Example: snugdp advise linear people.parquet --target income --rows 10000 --error 0.1
     """

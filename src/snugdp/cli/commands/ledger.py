@@ -76,7 +76,7 @@ def show(
     where: Where,
     anchor: Anchor = None,
     last: Annotated[int, typer.Option(min=1, help="How many entries to show.")] = 20,
-    verbose: Annotated[bool, typer.Option(help="With keys, whole costs, and what is left in each kind alone.")] = False,
+    verbose: Annotated[bool, typer.Option(help="Show keys, whole costs, and what is left of each kind too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the budget, what is spent, what is left, and the last releases, one line each.
@@ -144,7 +144,7 @@ def partition(
         str | None, typer.Option(help="The parts: values of the column, known without the data, separated by commas.")
     ] = None,
     by_hash: Annotated[
-        int | None, typer.Option("--hash", min=2, help="Instead of values: so many parts, by a hash of the cell.")
+        int | None, typer.Option("--hash", min=2, help="Instead of values: the number of parts, by a hash of the cell.")
     ] = None,
     anchor: Anchor = None,
 ) -> None:
@@ -222,7 +222,7 @@ def void(
     lost_delta: Annotated[str, typer.Option(help="The delta that they may have spent.")] = "0",
     anchor: Anchor = None,
 ) -> None:
-    """Void records at the end of a ledger that mean nothing and stop it. Who, when, why and which is recorded in it.
+    """Void invalid records at the end of a ledger, which stop it. Who, when, why and which is recorded in it.
 
     Example: snugdp ledger void people.ledger --reason "record 123 was written by hand"
     """

@@ -16,7 +16,7 @@ from snugdp.cli.options import Data, Delta, Epsilon, Multiline, OptionGroup, Per
 from snugdp.cli.releases import ReleaseOptions, ReleaseResult, releasing
 
 if TYPE_CHECKING:
-    from snugdp.pate.face import Labels
+    from snugdp.pate.labelling import Labels
     from snugdp.tables.schema.kinds import Column
 
 app = typer.Typer(
@@ -80,7 +80,7 @@ def label(
     raw_text: RawText = False,
     choices: ReleaseOptions,
 ) -> None:
-    """Labels of public queries from the votes of teachers, or a refusal.
+    """Label public queries by the votes of teachers, or refuse.
 
     Neighbouring tables differ in the rows of one teacher. The queries, --gap and --proxy must not come from the votes.
 
@@ -88,7 +88,7 @@ def label(
     """
     from snugdp.core.guarantee import Budget
     from snugdp.core.outcome import Unit
-    from snugdp.pate import face
+    from snugdp.pate import labelling
     from snugdp.pate.proposals import Size
     from snugdp.pate.votes import read
     from snugdp.release.context import ReleaseContext
@@ -96,13 +96,13 @@ def label(
     _check_output(output)
     budget, named = Budget(epsilon, delta), _classes(classes)
     panel, inside = read(_votes(votes, multiline), form=form, n_teachers=teachers, classes=named)  # type: ignore[arg-type]
-    numbers, test = face.Numbers(**how.numbers(multiline), threshold_sigma=None), how.test
+    numbers, test = labelling.Numbers(**how.numbers(multiline), threshold_sigma=None), how.test
     size = Size(panel.teachers, panel.queries, len(panel.classes))
-    proposal = face.propose(budget, size, test, numbers)  # type: ignore[arg-type]
+    proposal = labelling.propose(budget, size, test, numbers)  # type: ignore[arg-type]
     aside = output is None
     context = ReleaseContext(None, choices.agreed(proposal.plan, aside=aside), budget, unit=Unit.TEACHER)
-    asked = context.with_question(lambda: face.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
-    outcome = face.run(proposal, panel, inside, asked)
+    asked = context.with_question(lambda: labelling.asked(budget, panel, test, numbers))  # type: ignore[arg-type]
+    outcome = labelling.run(proposal, panel, inside, asked)
     shown: dict[str, Any] = {"labels": None, "answered": None}
     words = None
     if outcome.value is not None:

@@ -69,7 +69,7 @@ def check(
     multiline: Multiline = True,
     as_json: AsJson = False,
 ) -> None:
-    """Say all that is wrong with a schema, alone and beside a table. No row is read.
+    """List everything that is wrong with a schema, by itself or for a table. No row is read.
 
     Example: snugdp schema check people.toml people.parquet
     """

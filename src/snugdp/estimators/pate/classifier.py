@@ -1,4 +1,4 @@
-"""A student taught by noisy votes of teachers who saw the private rows: scikit-learn's face of PATE."""
+"""A student taught by noisy votes of teachers who saw the private rows: PATE for scikit-learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import Question, column_name
 from snugdp.numerics.rationals import Real
-from snugdp.pate import face
+from snugdp.pate import labelling
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.propose.forecast import Note
@@ -210,7 +210,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._forget()
         # 3. Labels, or a refusal: paid for inside.
         panel = Panel(teachers, size(public), tuple(classes.tolist()))
-        outcome = face.run(proposal, panel, Secret(votes), context)
+        outcome = labelling.run(proposal, panel, Secret(votes), context)
         del votes
         # 4. The student sees what was released.
         self._name_features(public)
@@ -284,10 +284,10 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _proposal(self, budget: Budget, queries: int, classes: int, persons: Persons | None) -> Proposal:
         """That of ``snugdp.pate.label``; it is made once in a fit."""
-        numbers = face.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
+        numbers = labelling.Numbers(self.sigma, self.gap, self.proxy, self.threshold, self.threshold_sigma)
         test: Any = self.test
         try:
-            proposal = face.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
+            proposal = labelling.propose(budget, Size(self._teachers(), queries, classes), test, numbers)
         except ValueError as problem:
             if test in ("distance", "smooth") and self.sigma is None and "test=" not in str(problem):
                 raise ValueError(f'{problem}. Give another budget or sigma, or use test="none"') from problem

@@ -21,7 +21,7 @@ from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.open.schema import OpenSchemaEstimator, OpenSchemaFit
 from snugdp.estimators.open.tables import declared_points, open_points
 from snugdp.estimators.pca.scree import scree
-from snugdp.estimators.pca.tables import PointBounds, Units, faces, read
+from snugdp.estimators.pca.tables import PointBounds, Units, read, scaled_rows
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.components.base import Components, ComponentsMethod, Rank, Task
 from snugdp.mechanisms.components.crossing import FOCUS, AnalyzeGauss, Crossing
@@ -231,7 +231,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         X = self._features(X)
         if not isinstance(self._layout, Schema):
             self._check_features(X)
-        return faces(X, self._layout, self._units) @ self.components_.T
+        return scaled_rows(X, self._layout, self._units) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> Floats:
         """Rows in the user's units, from coordinates along the components."""
@@ -319,7 +319,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
     def _describe(self, released: Components) -> None:
         """Released numbers in the user's units."""
         mapped = row_map(self._layout)  # one row adds at most this to a sum of squares
-        square = float(mapped.norm_squared * mapped.unit**2) * self._units.face**2
+        square = float(mapped.norm_squared * mapped.unit**2) * self._units.factor**2
         self.n_samples_ = float(self.rows or 1) if released.start.count is None else released.start.count
         each = square / self.n_samples_
         whole = max(released.trace, float(np.maximum(released.totals, 0).sum()), 1e-300)

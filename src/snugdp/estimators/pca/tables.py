@@ -88,15 +88,15 @@ class PointBounds:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A scaled row is (x - middle) * scale, less the shift. Components count it in ``face`` times that.
+    """A scaled row is (x - middle) * scale, less the shift. Components count it in ``factor`` times that.
 
-    ``face`` is the bound on the norm for a matrix, so that components are in the user's units; under a schema it takes
-    numbers between their bounds to [-1, 1], and categories to 0 and 1.
+    ``factor`` is the bound on the norm for a matrix, so that components are in the user's units; under a schema it
+    takes numbers between their bounds to [-1, 1], and categories to 0 and 1.
     """
 
     middle: Floats
     scale: Floats
-    face: float
+    factor: float
 
     @classmethod
     def of(cls, layout: Layout) -> Units:
@@ -105,18 +105,18 @@ class Units:
         scale = layout.coefficients(np.ones(width)).values
         offsets = np.array([layout.coefficients(one).intercept for one in np.eye(width)])
         if isinstance(layout, MatrixSchema):
-            face = float(rational(layout.x_norm, "x_norm"))
+            factor = float(rational(layout.x_norm, "x_norm"))
         else:
-            face = 1 / part_of_norm(layout.parts if isinstance(layout, Schema) else len(layout.columns))
-        return cls(-offsets / scale, scale, face)
+            factor = 1 / part_of_norm(layout.parts if isinstance(layout, Schema) else len(layout.columns))
+        return cls(-offsets / scale, scale, factor)
 
     def mean(self, shift: Shift) -> Floats:
         """The centre in the user's units."""
         return self.middle + np.array(shift or np.zeros(len(self.scale))) / self.scale
 
-    def users(self, faces: Floats, shift: Shift) -> Floats:
+    def users(self, scaled_rows: Floats, shift: Shift) -> Floats:
         """Rows in the user's units."""
-        rows: Floats = self.mean(shift) + faces / self.face / self.scale
+        rows: Floats = self.mean(shift) + scaled_rows / self.factor / self.scale
         return rows
 
 
@@ -133,9 +133,9 @@ def read(X: Any, bounds: PointBounds) -> InputTable:
     return InputTable(frame, bounds.layout(tuple(frame.columns)), X if hasattr(type(X), "set_axis") else None)
 
 
-def faces(X: Any, layout: Layout, units: Units) -> Floats:
+def scaled_rows(X: Any, layout: Layout, units: Units) -> Floats:
     """The rows as components see them: less the centre; what is no number is the centre."""
-    parts = [part * units.face for part in _blocks(X, layout)]
+    parts = [part * units.factor for part in _blocks(X, layout)]
     return np.concatenate([np.empty((0, len(layout.features))), *parts])
 
 

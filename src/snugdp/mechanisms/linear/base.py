@@ -1,4 +1,4 @@
-"""What all ways to fit a model have in common: the public design, the released fit, and the face of a method."""
+"""What all ways to fit a model have in common: the public design, the released fit, and the interface of a method."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def beside(budget: Budget, first: Cost, make: Callable[[Budget], Method]) -> Met
 
 
 class SparseMethod:
-    """Choose entries, then fit on them; the face of a ``Method``, on ``Candidates``.
+    """Choose entries, then fit on them; a ``Method`` for ``Candidates``.
 
     ``width``: how many entries there are to choose from. ``x_norm``: longer rows of chosen entries are shortened to it.
 

@@ -46,7 +46,7 @@ def inferred(types: Mapping[str, DType], target: str | None = None) -> tuple[Sch
     >>> list(schema.columns), schema.open_columns
     (['age', 'city', 'amount'], ('age', 'city', 'amount'))
     >>> left_out["comment"]
-    'its name suggests free text: declare it in a schema to use it'
+    'its name suggests free text; to use it, declare it in a schema'
     """
     if target is not None and target not in types:
         raise ValueError(f'the table has no column "{target}", which is to be predicted')
@@ -121,18 +121,18 @@ def why_not(name: str, dtype: DType) -> str | None:
     """Why a column is left out, or nothing.
 
     >>> why_not("orderId", nw.Int64()), why_not("paid", nw.Boolean())
-    ('its name suggests an identifier: declare it in a schema to use it', None)
+    ('its name suggests an identifier; to use it, declare it in a schema', None)
     """
     if column_of(dtype) is None:
         return _unreadable(dtype)
     words = [word.lower() for word in _WORDS.findall(name)] or [""]
     named = words[-1] in IDENTIFIERS or " ".join(words) in ROW_NAMES
     if words[0] == "unnamed" and words[1:2] and words[1].isdecimal():
-        return "it has no name: declare it in a schema to use it"
+        return "it has no name; to use it, declare it in a schema"
     if named and dtype not in (nw.Boolean, nw.Date, nw.Datetime):
-        return "its name suggests an identifier: declare it in a schema to use it"
+        return "its name suggests an identifier; to use it, declare it in a schema"
     if words[-1] in FREE_TEXT and dtype in (nw.String, *_UNTYPED):
-        return "its name suggests free text: declare it in a schema to use it"
+        return "its name suggests free text; to use it, declare it in a schema"
     return None
 
 

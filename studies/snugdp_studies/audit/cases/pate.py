@@ -17,7 +17,7 @@ from snugdp.estimators.pate.classifier import PATEClassifier
 from snugdp.mechanisms.teachers.labels import NoisyLabels
 from snugdp.mechanisms.teachers.smooth_test import SmoothTest
 from snugdp.noise import Noise
-from snugdp.pate import face
+from snugdp.pate import labelling
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import read
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -75,7 +75,7 @@ def _labelled(proposal: Proposal) -> Callable[[Ballots, Noise], Any]:
 
     def run(rows: Ballots, noise: Noise) -> Any:
         panel, votes = read(rows, form="teachers", classes=CLASSES)
-        return face.run(proposal, panel, votes, ReleaseContext(noise))
+        return labelling.run(proposal, panel, votes, ReleaseContext(noise))
 
     return run
 
@@ -107,7 +107,7 @@ def _one_query() -> Case[Ballots]:
 def _proposed(test: Any, relation: str = "add_remove", **given: Any) -> Proposal:
     numbers = {"sigma": None, "gap": None, "proxy": None, "threshold": None, "threshold_sigma": None, **given}
     size = Size(TEACHERS, QUERIES, len(CLASSES))
-    return face.propose(Budget(EPSILON, DELTA, relation), size, test, face.Numbers(**numbers))
+    return labelling.propose(Budget(EPSILON, DELTA, relation), size, test, labelling.Numbers(**numbers))
 
 
 def _proposals() -> Iterator[Case[Ballots]]:

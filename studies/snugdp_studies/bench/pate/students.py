@@ -16,7 +16,7 @@ from snugdp.core.guarantee import Budget
 from snugdp.mechanisms.teachers.planning import design
 from snugdp.noise import Simulation
 from snugdp.noise.simulation import shuffled
-from snugdp.pate.face import Labels, Numbers, propose, run
+from snugdp.pate.labelling import Labels, Numbers, propose, run
 from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.release.context import ReleaseContext

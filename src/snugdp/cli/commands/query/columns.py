@@ -142,7 +142,7 @@ class DrawnOptions(BoundedOptions):
 class EndOptions(DrawnOptions):
     """A column of numbers, of which an end is drawn."""
 
-    beyond: Annotated[int | None, typer.Option(help="About how many rows are to lie beyond the answer.")] = None
+    beyond: Annotated[int | None, typer.Option(help="About how many rows may lie beyond the answer.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +295,7 @@ def quantiles(
 @app.command("interquartile-range")
 @releasing
 def interquartile_range(asked: DrawnOptions, *, choices: ReleaseOptions) -> None:
-    """The distance of the quartiles of a column of numbers.
+    """The distance between the quartiles of a column of numbers.
 
     Example: snugdp query interquartile-range people.parquet -c income --epsilon 0.5
     """
