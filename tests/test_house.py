@@ -74,6 +74,33 @@ def test_no_import_cycle() -> None:
         raise AssertionError(" -> ".join(cycle.args[1])) from None
 
 
+def test_no_limit_without_a_noun() -> None:
+    """A constant says what it limits: MAX_CLASSES, not MOST."""
+    vague = {"FEW", "MOST", "MANY", "FARTHEST", "LEAST", "OFTEN", "SURE"}
+    found = {
+        (module, name.id)
+        for module, tree in trees().items()
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and name.id.lstrip("_") in vague
+    }
+    assert not found
+
+
+def test_validations_are_not_asserted() -> None:
+    """Under -O there are no asserts: those that there are tell a type checker what is known, and raise nothing."""
+    found = {
+        (module, ast.unparse(node.test))
+        for module, inside in nodes().items()
+        for node in inside
+        if isinstance(node, ast.Assert)
+        and (node.msg is not None or not ast.unparse(node.test).endswith("is not None"))
+        and "isinstance(" not in ast.unparse(node.test)
+    }
+    assert not found
+
+
 def test_no_private_name_crosses_modules() -> None:
     found = {
         name
@@ -86,8 +113,11 @@ def test_no_private_name_crosses_modules() -> None:
 
 
 def test_no_class_name_twice() -> None:
+    """Neither in the library nor in the studies beside it, if they are there."""
     homes = defaultdict(list)
-    for module, tree in trees().items():
+    studies = {str(path): path.read_text() for path in sorted((ROOT.parent.parent / "studies").rglob("*.py"))}
+    parsed = trees() | {path: ast.parse(text) for path, text in studies.items()}
+    for module, tree in parsed.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(module)

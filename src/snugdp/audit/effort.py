@@ -15,7 +15,8 @@ class RunCounts:
     ``tight``, ``loose``: of layer D on the first of the worst pairs, where smaller noise must be seen and where it need
     not be. ``others``: on the other pairs, ``pairs`` in all. ``random``: random neighbours of layer D. ``near``,
     ``strange``: runs on worst pairs and random neighbours of layer N; ``boundary``: of the latter those on which the
-    noise of a test is as large as it may be. ``walks``: of layers I and L. ``ends``: of layer E on each side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
+    noise of a test is as large as it may be. ``walks``: of layers I and L. ``ends``: of layer E on each
+    side; 0 leaves it out where the transcript is promised, because D and N then see more in the same walks.
     ``power``: whether layer E has to see small noise. ``sparing``: whether layer D makes no more of the ``tight`` runs
     than it took to see smaller noise.
     """

@@ -20,9 +20,17 @@ from snugdp.accounting import gaussian
 from snugdp.estimators.logistic import LogisticRegression
 from snugdp.noise import Gaussian, Simulation
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.bench.contest.run import Cell, Contender, Plan, Report, Setting, Summary, Task
+from snugdp_studies.bench.contest.run import (
+    Contender,
+    ContestCell,
+    ContestPlan,
+    ContestReport,
+    ContestSetting,
+    ContestSummary,
+    ContestTask,
+)
 from snugdp_studies.bench.contest.speed import Timing, one_thread, table, timed
-from snugdp_studies.bench.contest.tables import Floats, Scaling, Split, Tables, Targets, spread
+from snugdp_studies.bench.contest.tables import Floats, Scaling, Tables, TableSplit, Targets, spread
 
 Labels: TypeAlias = NDArray[np.int64]
 
@@ -33,7 +41,7 @@ _CELLS = 2.0**20  # of a gradient, for each unit
 _LEAST = 1e-15  # a probability that is not 0
 
 
-def ours(split: Split, setting: Setting, *, method: str, **proposals: Any) -> Floats:
+def ours(split: TableSplit, setting: ContestSetting, *, method: str, **proposals: Any) -> Floats:
     """A fit by ``LogisticRegression``, in rehearsal: the noise is seeded."""
     model: Any = LogisticRegression(
         setting.epsilon,
@@ -47,7 +55,7 @@ def ours(split: Split, setting: Setting, *, method: str, **proposals: Any) -> Fl
     return np.asarray(model.predict_proba(split.test[0]))
 
 
-def descent(split: Split, setting: Setting, *, steps: int, rate: float) -> Floats:
+def descent(split: TableSplit, setting: ContestSetting, *, steps: int, rate: float) -> Floats:
     """Full-batch noisy gradient descent on the cross-entropy, with exact Gaussian accounting.
 
     All steps together are one Gaussian release of mu(epsilon, delta). No gradient has to be clipped: one of two classes
@@ -74,7 +82,7 @@ def _chances(linear: Floats) -> Floats:
     return np.asarray(np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)))
 
 
-def diffprivlib(split: Split, setting: Setting) -> Floats:
+def diffprivlib(split: TableSplit, setting: ContestSetting) -> Floats:
     """The objective perturbation of diffprivlib: pure epsilon."""
     models: Any = importlib.import_module("diffprivlib.models")
     model = models.LogisticRegression(
@@ -86,7 +94,7 @@ def diffprivlib(split: Split, setting: Setting) -> Floats:
         return _of_all(model, split)
 
 
-def plain(rows: tuple[Floats, Targets], split: Split) -> Floats:
+def plain(rows: tuple[Floats, Targets], split: TableSplit) -> Floats:
     """Scikit-learn's logistic regression without privacy."""
     linear: Any = importlib.import_module("sklearn.linear_model")
     if len(np.unique(rows[1])) < 2:
@@ -94,12 +102,12 @@ def plain(rows: tuple[Floats, Targets], split: Split) -> Floats:
     return _of_all(linear.LogisticRegression(max_iter=1000).fit(*rows), split)
 
 
-def uniform(split: Split) -> Floats:
+def uniform(split: TableSplit) -> Floats:
     """The same chance for every class."""
     return np.full((len(split.test[1]), split.classes), 1 / split.classes)
 
 
-def _of_all(model: Any, split: Split) -> Floats:
+def _of_all(model: Any, split: TableSplit) -> Floats:
     """Probabilities with a column for classes that were not among the rows."""
     chances = np.zeros((len(split.test[1]), split.classes))
     chances[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(split.test[0])
@@ -183,7 +191,7 @@ def measured(chances: Floats, labels: Labels) -> tuple[float, float]:
     return float(-np.mean(logs)), float(np.mean(np.argmax(known, axis=1) != labels))
 
 
-class Classification(Task):
+class Classification(ContestTask):
     """Logistic regression. A variant is a way to scale the rows."""
 
     name, variant, measures = "classification", "scaling", ("log_loss", "wrong")
@@ -236,15 +244,15 @@ class Classification(Task):
         if not variants or any(name not in get_args(Scaling) for name in variants):
             raise ValueError(f"--scalings are {', '.join(get_args(Scaling))}")
 
-    def measure(self, answer: Floats, split: Split) -> tuple[float, float]:
+    def measure(self, answer: Floats, split: TableSplit) -> tuple[float, float]:
         """Log-loss and share of wrong classes."""
         return measured(answer, split.test[1])
 
-    def title(self, cell: Cell) -> str:
+    def title(self, cell: ContestCell) -> str:
         """The table, its scaling and epsilon."""
         return f"{cell.dataset} ({cell.variant}), epsilon {cell.epsilon:g}"
 
-    def columns(self, cell: Cell, winner: Cell | None, group: Sequence[Cell]) -> dict[str, str]:
+    def columns(self, cell: ContestCell, winner: ContestCell | None, group: Sequence[ContestCell]) -> dict[str, str]:
         """Log-loss and accuracy."""
         return {
             "log-loss": f"{cell.mean:.4f}",
@@ -253,12 +261,12 @@ class Classification(Task):
             "s per fit": f"{cell.seconds:.3f}",
         }
 
-    def extra(self, report: Report, method: str) -> float:
+    def extra(self, report: ContestReport, method: str) -> float:
         """The share of cells whose accuracy is as good as every peer's, give or take half a percent of all rows."""
         pairs = [(mine, peers) for mine, group in report.pairs(method) if (peers := self.rivals(group))]
         return float(np.mean([mine.second - min(peer.second for peer in peers) <= 0.005 for mine, peers in pairs]))
 
-    def summary(self, found: Summary, plan: Plan) -> dict[str, str]:
+    def summary(self, found: ContestSummary, plan: ContestPlan) -> dict[str, str]:
         """Both shares, and log-loss over the best peer's."""
         return {
             "log-loss as good as all peers": f"{found.near:.0%}",

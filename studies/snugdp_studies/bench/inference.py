@@ -38,7 +38,7 @@ GOALS = (
 
 
 @dataclass(frozen=True)
-class Design:
+class Population:
     """A population. ``columns``: draws x; ``errors``: of y around its line, from x. ``kind``: line, labels or counts.
 
     ``wide``: how many times the bounds on x, and on y, are wider than need be; None: found in private. ``mean``:
@@ -133,42 +133,42 @@ _ERRORS: Mapping[str, Callable[[Generator, Floats], Floats]] = {
 }
 
 DESIGNS = (
-    Design("few rows", 500, 2, 4.0),
-    Design("plain", 2000, 3, 1.0),
-    Design("plain", 5000, 5, 1.0),
-    Design("plain", 5000, 5, 0.5),
-    Design("many columns", 50_000, 15, 1.0),
-    Design("heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic"),
-    Design("heavy tails", 20_000, 5, 1.0, errors="heavy"),
-    Design("skewed errors", 2000, 3, 1.0, errors="lognormal"),
-    Design("skewed errors", 20_000, 5, 1.0, errors="lognormal"),
-    Design("collinear", 20_000, 5, 1.0, columns="collinear"),
-    Design("skewed columns", 10_000, 6, 1.0, columns="skewed", errors="heteroskedastic"),
-    Design("powers of x", 10_000, 3, 1.0, columns="powers"),
-    Design("rare levels", 20_000, 8, 1.0, columns="rare levels"),
-    Design("x bounds 5 times too wide", 20_000, 5, 1.0, wide=(5.0, 1.0)),
-    Design("y bounds 20 times too wide", 20_000, 5, 1.0, wide=(1.0, 20.0)),
-    Design("no bounds", 5000, 5, 1.0, wide=None),
-    Design("no bounds and collinear", 20_000, 5, 2.0, columns="collinear", wide=None),
-    Design("no bounds and skewed", 10_000, 6, 1.0, columns="skewed", errors="heteroskedastic", wide=None),
-    Design("six levels", 20_000, 5, 1.0, columns="levels"),
-    Design("six levels without a list", 20_000, 5, 1.0, columns="levels", wide=None),
-    Design("many rows", 100_000, 5, 0.5, errors="heteroskedastic"),
-    Design("too little budget", 1000, 15, 0.5),
-    Design("labels", 5000, 5, 1.0, "labels"),
-    Design("rare labels", 20_000, 5, 1.0, "labels", start=-2.8),
-    Design("collinear labels", 20_000, 5, 1.0, "labels", columns="collinear"),
-    Design("labels without bounds", 20_000, 5, 1.0, "labels", wide=None),
-    Design("labels of six levels", 20_000, 5, 1.0, "labels", columns="levels"),
-    Design("labels with wide x bounds", 100_000, 5, 1.0, "labels", wide=(5.0, 1.0)),
-    Design("counts", 20_000, 3, 1.0, "counts"),
-    Design("counts", 5000, 3, 4.0, "counts"),
-    Design("mean", 5000, 5, 1.0, mean=True),
-    Design("mean under skew", 2000, 3, 1.0, errors="lognormal", mean=True),
-    Design("mean under skew", 20_000, 5, 1.0, errors="lognormal", mean=True),
-    Design("heteroskedastic mean", 20_000, 10, 1.0, errors="heteroskedastic", mean=True),
-    Design("collinear mean", 20_000, 5, 1.0, columns="collinear", mean=True),
-    Design("mean without bounds", 20_000, 5, 1.0, errors="lognormal", wide=None, mean=True),
+    Population("few rows", 500, 2, 4.0),
+    Population("plain", 2000, 3, 1.0),
+    Population("plain", 5000, 5, 1.0),
+    Population("plain", 5000, 5, 0.5),
+    Population("many columns", 50_000, 15, 1.0),
+    Population("heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic"),
+    Population("heavy tails", 20_000, 5, 1.0, errors="heavy"),
+    Population("skewed errors", 2000, 3, 1.0, errors="lognormal"),
+    Population("skewed errors", 20_000, 5, 1.0, errors="lognormal"),
+    Population("collinear", 20_000, 5, 1.0, columns="collinear"),
+    Population("skewed columns", 10_000, 6, 1.0, columns="skewed", errors="heteroskedastic"),
+    Population("powers of x", 10_000, 3, 1.0, columns="powers"),
+    Population("rare levels", 20_000, 8, 1.0, columns="rare levels"),
+    Population("x bounds 5 times too wide", 20_000, 5, 1.0, wide=(5.0, 1.0)),
+    Population("y bounds 20 times too wide", 20_000, 5, 1.0, wide=(1.0, 20.0)),
+    Population("no bounds", 5000, 5, 1.0, wide=None),
+    Population("no bounds and collinear", 20_000, 5, 2.0, columns="collinear", wide=None),
+    Population("no bounds and skewed", 10_000, 6, 1.0, columns="skewed", errors="heteroskedastic", wide=None),
+    Population("six levels", 20_000, 5, 1.0, columns="levels"),
+    Population("six levels without a list", 20_000, 5, 1.0, columns="levels", wide=None),
+    Population("many rows", 100_000, 5, 0.5, errors="heteroskedastic"),
+    Population("too little budget", 1000, 15, 0.5),
+    Population("labels", 5000, 5, 1.0, "labels"),
+    Population("rare labels", 20_000, 5, 1.0, "labels", start=-2.8),
+    Population("collinear labels", 20_000, 5, 1.0, "labels", columns="collinear"),
+    Population("labels without bounds", 20_000, 5, 1.0, "labels", wide=None),
+    Population("labels of six levels", 20_000, 5, 1.0, "labels", columns="levels"),
+    Population("labels with wide x bounds", 100_000, 5, 1.0, "labels", wide=(5.0, 1.0)),
+    Population("counts", 20_000, 3, 1.0, "counts"),
+    Population("counts", 5000, 3, 4.0, "counts"),
+    Population("mean", 5000, 5, 1.0, mean=True),
+    Population("mean under skew", 2000, 3, 1.0, errors="lognormal", mean=True),
+    Population("mean under skew", 20_000, 5, 1.0, errors="lognormal", mean=True),
+    Population("heteroskedastic mean", 20_000, 10, 1.0, errors="heteroskedastic", mean=True),
+    Population("collinear mean", 20_000, 5, 1.0, columns="collinear", mean=True),
+    Population("mean without bounds", 20_000, 5, 1.0, errors="lognormal", wide=None, mean=True),
 )
 
 
@@ -181,7 +181,7 @@ class Coverage:
     5 %, ``jointly`` one about all of them. ``needed``: the rows that the plan says bounded intervals need.
     """
 
-    design: Design
+    design: Population
     tables: int
     slopes: float
     worst: float
@@ -197,7 +197,7 @@ class Coverage:
     peer_width: float | None
 
 
-def run(tables: int, designs: Sequence[Design] = DESIGNS, seed: int = 1) -> Iterator[Coverage]:
+def run(tables: int, designs: Sequence[Population] = DESIGNS, seed: int = 1) -> Iterator[Coverage]:
     """Each design on so many tables."""
     for design in designs:
         place = DESIGNS.index(design) if design in DESIGNS else len(DESIGNS)
@@ -231,7 +231,7 @@ def _mean_and_least(seen: Floats) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Coverage:
     """Of one table. ``slopes``, ``contrasts``: whether each truth is covered, the relative width, the truth's p-value.
 
     ``jointly``: the p-value of all true slopes together.
@@ -245,7 +245,7 @@ class _Seen:
     peer: Floats | None
 
 
-def _one(design: Design, generator: Generator, seed: int, *, peer: bool) -> _Seen:
+def _one(design: Population, generator: Generator, seed: int, *, peer: bool) -> _Coverage:
     X, y = design.draw(generator)
     model, names, truth = _fitted(design, X, y, seed), design.names, design.slopes
     inverse = _without(design, X, y)
@@ -262,7 +262,7 @@ def _one(design: Design, generator: Generator, seed: int, *, peer: bool) -> _See
     low, high = model.conf_int()[-1]
     errors = np.sqrt(np.diag(inverse))
     needed = [note.params["rows"] for note in model.plan_.forecast.notes if note.code == "intervals-bounded"]
-    return _Seen(
+    return _Coverage(
         np.array(slopes, dtype=np.float64),
         np.array(contrasts, dtype=np.float64),
         bool(low <= design.start <= high),
@@ -279,11 +279,11 @@ def _compared(model: Any, weights: Mapping[str, float], truth: float, variance: 
     return found.lower <= truth <= found.upper, width, found.p_value
 
 
-def _has_peer(design: Design) -> bool:
+def _has_peer(design: Population) -> bool:
     return design.kind == "line" and design.wide is not None and not design.mean and design.columns != "levels"
 
 
-def _fitted(design: Design, X: Floats, y: Floats, seed: int) -> Any:
+def _fitted(design: Population, X: Floats, y: Floats, seed: int) -> Any:
     target = pl.Series("y", y.astype(bool) if design.kind == "labels" else y)
     table = _columns(design, X).with_columns(target)
     given: dict[str, Any] = {"epsilon": design.epsilon, "delta": DELTA, "inference": True, "noise": Simulation(seed)}
@@ -298,7 +298,7 @@ def _fitted(design: Design, X: Floats, y: Floats, seed: int) -> Any:
     return made[design.kind](**given, schema=schema).fit(table)
 
 
-def _columns(design: Design, X: Floats) -> pl.DataFrame:
+def _columns(design: Population, X: Floats) -> pl.DataFrame:
     if design.columns != "levels":
         return pl.DataFrame(X, schema=list(design.names))
     chosen = (X @ np.arange(1, design.width + 1)).astype(int)
@@ -309,14 +309,14 @@ def _ends(wide: float) -> tuple[float, float]:
     return -wide, wide
 
 
-def _target(design: Design) -> Any:
+def _target(design: Population) -> Any:
     if design.kind != "line":
         return Boolean() if design.kind == "labels" else Number(0, MOST)
     assert design.wide is not None
     return Number(*_ends(8 * design.wide[1]))
 
 
-def _without(design: Design, X: Floats, y: Floats) -> Floats:
+def _without(design: Population, X: Floats, y: Floats) -> Floats:
     """The covariance of coefficients of the same model without privacy, robust to other variances."""
     Z, theta = np.column_stack([X, np.ones(len(X))]), np.append(design.slopes, design.start)
     if design.kind == "line":
@@ -331,7 +331,7 @@ def _without(design: Design, X: Floats, y: Floats) -> Floats:
     return covariance
 
 
-def _bootstrapped(design: Design, X: Floats, y: Floats, generator: Generator, errors: Floats) -> Floats:
+def _bootstrapped(design: Population, X: Floats, y: Floats, generator: Generator, errors: Floats) -> Floats:
     """Noisy moments of (x, 1, y) as one Gaussian release, and percentiles of what they would be drawn again."""
     assert design.wide is not None
     wide_x, wide_y = design.wide

@@ -111,7 +111,7 @@ def _normal(rows: int, entries: int, leading: tuple[float, ...], floor: float) -
 
 
 @dataclass(frozen=True)
-class Cell:
+class PCACell:
     """One method on one table: the mean lost variance over the draws, in units of one row, and what it did.
 
     ``ratio``: to Analyze Gauss. ``used``: the share of draws that ended otherwise than in a matrix. ``captured``: the
@@ -135,7 +135,7 @@ def run(
     methods: Iterable[str] = tuple(METHODS),
     tables: Iterable[str] = tuple(CASES),
     delta: float = 1e-6,
-) -> Iterator[Cell]:
+) -> Iterator[PCACell]:
     """Every method on every table, for a given number of components."""
     for name in tables:
         for k in CASES[name]:
@@ -149,7 +149,7 @@ def chosen(
     methods: Iterable[str] = ("crossing", "projector"),
     tables: Iterable[str] = tuple(CASES),
     delta: float = 1e-6,
-) -> Iterator[Cell]:
+) -> Iterator[PCACell]:
     """The same with the number of components chosen in private, beside Analyze Gauss with that number.
 
     Draws that chose another number than most are left out.
@@ -165,7 +165,7 @@ def chosen(
                 yield _cell(table, budget, method, own, _lost(table, _fits(table, k, budget, GAUSS, _MORE * draws)))
 
 
-def _contest(table: Sample, k: int, budget: Budget, draws: int, methods: Iterable[str]) -> Iterator[Cell]:
+def _contest(table: Sample, k: int, budget: Budget, draws: int, methods: Iterable[str]) -> Iterator[PCACell]:
     base = _fits(table, k, budget, GAUSS, _MORE * draws)
     for method in methods:
         fits = base if method == GAUSS else _fits(table, k, budget, method, draws)
@@ -184,16 +184,16 @@ def _lost(table: Sample, fits: Sequence[Fitted]) -> float:
     return fmean(table.lost(vectors) for vectors, _ in fits)
 
 
-def _cell(table: Sample, budget: Budget, method: str, fits: Sequence[Fitted], base: float) -> Cell:
+def _cell(table: Sample, budget: Budget, method: str, fits: Sequence[Fitted], base: float) -> PCACell:
     k = fits[0][0].shape[1]
     lost = _lost(table, fits)
     used = fmean(route != GAUSS for _, route in fits)
     captured = 1 - lost / float(table.spectrum[:k].sum())
-    return Cell(table.name, k, table.gap(k), float(budget.epsilon), method, lost, lost / base, used, captured)
+    return PCACell(table.name, k, table.gap(k), float(budget.epsilon), method, lost, lost / base, used, captured)
 
 
 @dataclass(frozen=True)
-class Summary:
+class PCASummary:
     """The average ratio to Analyze Gauss where a method always fell back on it, and where it never did."""
 
     method: str
@@ -202,14 +202,14 @@ class Summary:
     worst: float
 
 
-def summaries(cells: Sequence[Cell]) -> list[Summary]:
+def summaries(cells: Sequence[PCACell]) -> list[PCASummary]:
     """One for each method but Analyze Gauss itself."""
     found = []
     for method in dict.fromkeys(cell.method for cell in cells if cell.method != GAUSS):
         own = [cell for cell in cells if cell.method == method]
         ends = ([cell.ratio for cell in own if cell.used == share] for share in (0.0, 1.0))
         fallback, large = (fmean(ratios) if ratios else None for ratios in ends)
-        found.append(Summary(method, fallback, large, max(cell.ratio for cell in own)))
+        found.append(PCASummary(method, fallback, large, max(cell.ratio for cell in own)))
     return found
 
 

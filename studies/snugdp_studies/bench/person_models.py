@@ -33,7 +33,7 @@ ROWS: Mapping[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 @dataclass(frozen=True)
-class Panel:
+class PersonPanel:
     """Persons and their rows. ``rho``: how errors of one person's rows are correlated (of a line)."""
 
     rows: str
@@ -65,7 +65,7 @@ class Panel:
 class PersonScore:
     """The mean squared distance to the true coefficients, of one way to fit."""
 
-    panel: Panel
+    panel: PersonPanel
     way: str
     error: float
 
@@ -84,13 +84,13 @@ def run(
     return found
 
 
-def panels(people: tuple[int, ...]) -> list[Panel]:
+def panels(people: tuple[int, ...]) -> list[PersonPanel]:
     """All of them."""
-    lines = [Panel(rows, many, "linear", rho) for rows in ROWS for many in people for rho in (0.0, 0.5)]
-    return [*lines, *(Panel(rows, many, "logistic") for rows in ROWS for many in people)]
+    lines = [PersonPanel(rows, many, "linear", rho) for rows in ROWS for many in people for rho in (0.0, 0.5)]
+    return [*lines, *(PersonPanel(rows, many, "logistic") for rows in ROWS for many in people)]
 
 
-def _errors(panel: Panel, seed: int, epsilon: float, delta: float) -> Iterator[tuple[str, float]]:
+def _errors(panel: PersonPanel, seed: int, epsilon: float, delta: float) -> Iterator[tuple[str, float]]:
     table = panel.table(seed)
     shuffled = table.sample(fraction=1, shuffle=True, seed=seed)
     ways: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {"row-level": (table.drop("person"), {})}

@@ -42,7 +42,7 @@ SAME_WORK = {
 
 
 @dataclass(frozen=True)
-class Spent:
+class PersonsSpent:
     """What one job took: seconds, seconds of all cores, and the peak memory of its process if it had its own."""
 
     seconds: float
@@ -82,7 +82,7 @@ def table(rows: int, people: int) -> pl.DataFrame:
     return pl.DataFrame({"person": draw.integers(0, people, rows), "x": draw.random(rows), "y": draw.random(rows)})
 
 
-def _timings(group: str, turns: Sequence[dict[str, Spent]]) -> list[PersonTiming]:
+def _timings(group: str, turns: Sequence[dict[str, PersonsSpent]]) -> list[PersonTiming]:
     found = []
     for name in JOBS:
         spent, peer = [turn[name] for turn in turns], SAME_WORK.get(name, name)
@@ -93,16 +93,16 @@ def _timings(group: str, turns: Sequence[dict[str, Spent]]) -> list[PersonTiming
     return found
 
 
-def _spent(job: Callable[[pl.DataFrame | Path], object], rows: pl.DataFrame | Path) -> Spent:
+def _spent(job: Callable[[pl.DataFrame | Path], object], rows: pl.DataFrame | Path) -> PersonsSpent:
     start, cpu = perf_counter(), process_time()
     job(rows)
-    return Spent(perf_counter() - start, process_time() - cpu)
+    return PersonsSpent(perf_counter() - start, process_time() - cpu)
 
 
-def _alone(name: str, path: Path) -> Spent:
+def _alone(name: str, path: Path) -> PersonsSpent:
     code = f"import snugdp_studies.bench.persons as p; p.report({name!r}, {str(path)!r})"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return Spent(*map(float, ran.stdout.split()))
+    return PersonsSpent(*map(float, ran.stdout.split()))
 
 
 def report(name: str, path: str) -> None:

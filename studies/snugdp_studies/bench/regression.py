@@ -17,9 +17,18 @@ from rich.table import Table
 
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Simulation
-from snugdp_studies.bench.contest.run import Cell, Contender, Plan, Report, Setting, Summary, Task, geometric
+from snugdp_studies.bench.contest.run import (
+    Contender,
+    ContestCell,
+    ContestPlan,
+    ContestReport,
+    ContestSetting,
+    ContestSummary,
+    ContestTask,
+    geometric,
+)
 from snugdp_studies.bench.contest.speed import Jobs, Timing, one_thread, timed
-from snugdp_studies.bench.contest.tables import Floats, Split, Tables, spread
+from snugdp_studies.bench.contest.tables import Floats, Tables, TableSplit, spread
 
 RIDGE, HUBER = "scikit-learn Ridge", "scikit-learn HuberRegressor"
 GOALS = (
@@ -30,8 +39,8 @@ _GRID = tuple(float(value) for value in np.geomspace(1, 1e5, 30))
 
 
 def ours(
-    split: Split,
-    setting: Setting,
+    split: TableSplit,
+    setting: ContestSetting,
     *,
     method: str,
     proposals: dict[str, Any] | None = None,
@@ -54,7 +63,7 @@ def ours(
     return np.asarray(model.coef_) if model.released_ else None
 
 
-def diffprivlib(split: Split, setting: Setting) -> Floats:
+def diffprivlib(split: TableSplit, setting: ContestSetting) -> Floats:
     """The functional mechanism of diffprivlib: pure epsilon, bounds for every column."""
     models: Any = importlib.import_module("diffprivlib.models")
     model = models.LinearRegression(
@@ -122,7 +131,7 @@ def target(last: Sequence[Any]) -> Floats:
     return np.asarray(y / np.abs(y).max())
 
 
-class Regression(Task):
+class Regression(ContestTask):
     """Linear regression. A variant is a factor by which the bound on targets is too large."""
 
     name, variant, measures = "regression", "factor", ("errors", "refused")
@@ -153,19 +162,19 @@ class Regression(Task):
         if not all(factor > 1 for factor in variants[1:]):
             raise ValueError("--loose is a factor above 1: how many times too large the bound on targets is")
 
-    def measure(self, answer: Floats | None, split: Split) -> tuple[float, float]:
+    def measure(self, answer: Floats | None, split: TableSplit) -> tuple[float, float]:
         """The mean squared error, and whether the fit was refused: that predicts 0, as one would without a model."""
         X, y = split.test
         with np.errstate(all="ignore"):  # a peer may answer with anything
             mse = float(np.mean((y if answer is None else y - X @ answer) ** 2))
         return mse if np.isfinite(mse) else np.inf, float(answer is None)
 
-    def title(self, cell: Cell) -> str:
+    def title(self, cell: ContestCell) -> str:
         """The table, epsilon, and how loose the bound is."""
         loose = "" if cell.variant == 1 else f", bound on targets {cell.variant:g} times too large"
         return f"{cell.dataset}, epsilon {cell.epsilon:g}{loose}"
 
-    def columns(self, cell: Cell, winner: Cell | None, group: Sequence[Cell]) -> dict[str, str]:
+    def columns(self, cell: ContestCell, winner: ContestCell | None, group: Sequence[ContestCell]) -> dict[str, str]:
         """The error and what it is over the best."""
         found = {
             "error": f"{cell.mean:.4g}",
@@ -177,11 +186,11 @@ class Regression(Task):
             found["refused"] = f"{sum(cell.measured[1]):.0f}"
         return found
 
-    def rivals(self, group: Sequence[Cell]) -> list[Cell]:
+    def rivals(self, group: Sequence[ContestCell]) -> list[ContestCell]:
         """All that are ranked."""
         return [cell for cell in group if self.contenders[cell.method].ranked]
 
-    def extra(self, report: Report, method: str) -> float | None:
+    def extra(self, report: ContestReport, method: str) -> float | None:
         """The geometric mean of its error with the loose bound over that with the tight one."""
         means = {(c.dataset, c.epsilon, c.variant): c.mean for c in report.cells if c.method == method}
         return geometric([means[d, e, f] / means[d, e, 1.0] for d, e, f in means if f != 1])
@@ -194,7 +203,7 @@ class Regression(Task):
         """Which bound."""
         return "all cells" if part == 1 else f"bound {part:g} times"
 
-    def summary(self, found: Summary, plan: Plan) -> dict[str, str]:
+    def summary(self, found: ContestSummary, plan: ContestPlan) -> dict[str, str]:
         """How near, and what a loose bound costs."""
         row = {
             "best or within 1 %": f"{found.near:.0%}",

@@ -18,32 +18,32 @@ from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Simulation
 from snugdp.tables.schema.schema import Number, Schema
 from snugdp_studies.bench.bounds.tables import load
-from snugdp_studies.bench.inference import DELTA, Design, Floats
+from snugdp_studies.bench.inference import DELTA, Floats, Population
 
 METHODS = ("adaptive", "whitened")
 DESIGNS = (
-    Design("few rows", 500, 2, 1.0),
-    Design("plain", 2000, 3, 1.0),
-    Design("plain", 5000, 5, 1.0),
-    Design("plain", 5000, 5, 0.5),
-    Design("wide", 2000, 15, 1.0),
-    Design("many columns", 20_000, 15, 1.0),
-    Design("heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic"),
-    Design("heavy tails", 20_000, 5, 1.0, errors="heavy"),
-    Design("skewed errors", 2000, 3, 1.0, errors="lognormal"),
-    Design("collinear", 2000, 5, 1.0, columns="collinear"),
-    Design("collinear", 20_000, 5, 1.0, columns="collinear"),
-    Design("skewed columns", 10_000, 6, 1.0, columns="skewed"),
-    Design("powers of x", 10_000, 5, 1.0, columns="powers"),
-    Design("rare levels", 20_000, 8, 1.0, columns="rare levels"),
-    Design("x bounds 5 times too wide", 2000, 5, 1.0, wide=(5.0, 1.0)),
-    Design("x bounds 20 times too wide", 20_000, 5, 1.0, wide=(20.0, 1.0)),
-    Design("y bounds 20 times too wide", 20_000, 5, 1.0, wide=(1.0, 20.0)),
-    Design("no bounds", 2000, 5, 1.0, wide=None),
-    Design("no bounds", 5000, 5, 1.0, wide=None),
-    Design("no bounds, many columns", 5000, 20, 1.0, wide=None),
-    Design("no bounds, skewed columns", 10_000, 6, 1.0, columns="skewed", wide=None),
-    Design("no bounds, collinear", 5000, 5, 1.0, columns="collinear", wide=None),
+    Population("few rows", 500, 2, 1.0),
+    Population("plain", 2000, 3, 1.0),
+    Population("plain", 5000, 5, 1.0),
+    Population("plain", 5000, 5, 0.5),
+    Population("wide", 2000, 15, 1.0),
+    Population("many columns", 20_000, 15, 1.0),
+    Population("heteroskedastic", 20_000, 10, 1.0, errors="heteroskedastic"),
+    Population("heavy tails", 20_000, 5, 1.0, errors="heavy"),
+    Population("skewed errors", 2000, 3, 1.0, errors="lognormal"),
+    Population("collinear", 2000, 5, 1.0, columns="collinear"),
+    Population("collinear", 20_000, 5, 1.0, columns="collinear"),
+    Population("skewed columns", 10_000, 6, 1.0, columns="skewed"),
+    Population("powers of x", 10_000, 5, 1.0, columns="powers"),
+    Population("rare levels", 20_000, 8, 1.0, columns="rare levels"),
+    Population("x bounds 5 times too wide", 2000, 5, 1.0, wide=(5.0, 1.0)),
+    Population("x bounds 20 times too wide", 20_000, 5, 1.0, wide=(20.0, 1.0)),
+    Population("y bounds 20 times too wide", 20_000, 5, 1.0, wide=(1.0, 20.0)),
+    Population("no bounds", 2000, 5, 1.0, wide=None),
+    Population("no bounds", 5000, 5, 1.0, wide=None),
+    Population("no bounds, many columns", 5000, 20, 1.0, wide=None),
+    Population("no bounds, skewed columns", 10_000, 6, 1.0, columns="skewed", wide=None),
+    Population("no bounds, collinear", 5000, 5, 1.0, columns="collinear", wide=None),
 )
 BOUNDS = ("tight", "5 times too wide", "none")
 _FRESH = 4000  # rows to measure on
@@ -62,7 +62,7 @@ class WhitenedRow:
     wins: float
 
 
-def run(repeats: int, designs: Sequence[Design] = DESIGNS, seed: int = 1) -> Iterator[WhitenedRow]:
+def run(repeats: int, designs: Sequence[Population] = DESIGNS, seed: int = 1) -> Iterator[WhitenedRow]:
     """Each design: root mean squares over all tables."""
     for place, design in enumerate(designs):
         squares = np.array([_one(design, np.random.default_rng([seed, place, turn]), turn) for turn in range(repeats)])
@@ -72,7 +72,7 @@ def run(repeats: int, designs: Sequence[Design] = DESIGNS, seed: int = 1) -> Ite
         yield WhitenedRow(design.name, design.rows, design.width, design.epsilon, bounds, errors, wins)
 
 
-def _one(design: Design, generator: np.random.Generator, seed: int) -> list[float]:
+def _one(design: Population, generator: np.random.Generator, seed: int) -> list[float]:
     """Squared errors of slopes, over the variance of the truth."""
     X, y = design.draw(generator)
     names = [f"x{place}" for place in range(design.width)]

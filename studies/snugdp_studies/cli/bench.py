@@ -19,9 +19,9 @@ from snugdp_studies.cli.pate import pate
 from snugdp_studies.cli.shared import Delta, Epsilons, Json, Repeats, names, numbers, say, table, watched, writable
 
 if TYPE_CHECKING:
-    from snugdp_studies.bench.bounds.contest import Comparison
+    from snugdp_studies.bench.bounds.contest import BoundsComparison
     from snugdp_studies.bench.contest.speed import Timing
-    from snugdp_studies.bench.pca import Cell
+    from snugdp_studies.bench.pca import PCACell
     from snugdp_studies.bench.persons import PersonTiming
 
 Datasets = Annotated[str | None, typer.Option(help="Names of tables, separated by commas; all if not given.")]
@@ -124,7 +124,7 @@ def scale(
             raise ValueError(f"no comparison {', '.join(unknown)}; there are {', '.join(show.PARTS)}")
         sizes, lengths = ([int(number) for number in numbers(text)] for text in (rows, values))
         say(console, threads())
-        show.show(console, asked, show.Sizes(sizes, lengths, repeats), folder)
+        show.show(console, asked, show.ScaleSizes(sizes, lengths, repeats), folder)
 
 
 def persons(
@@ -577,7 +577,7 @@ def bounds(
             raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(there)}")
         writable(file)
         chosen = _asked(datasets) or known
-        setting = contest.Setting(data, chosen, numbers(epsilons), delta, rows, draws, labels)
+        setting = contest.BoundsSetting(data, chosen, numbers(epsilons), delta, rows, draws, labels)
         total = len(chosen) * len(setting.epsilons)
         found = list(watched(console, "Fitting", contest.run(setting), total))
     say(console, contest.NOTE.format(draws=draws))
@@ -626,19 +626,19 @@ def additive(
         say(console, MISSING)
 
 
-def _bounds_row(found: Comparison) -> tuple[str, ...]:
+def _bounds_row(found: BoundsComparison) -> tuple[str, ...]:
     scores = (f"{found.middle(name):.4f} ({found.worst(name):.4f})" for name in ("public", "private"))
     lost = "" if found.loss is None else f"{found.loss:+.1%}"
     return found.table, f"{found.rows:,}", str(found.columns), f"{found.epsilon:g}", *scores, lost
 
 
 def _run(task: Any, wanted: tuple[Any, ...], settings: dict[str, Any], jobs: int, file: Path | None) -> None:
-    from snugdp_studies.bench.contest.run import Plan, Report, run, show
+    from snugdp_studies.bench.contest.run import ContestPlan, ContestReport, run, show
 
     console = Console()
-    plan = Plan.of(task, *wanted, **settings)
+    plan = ContestPlan.of(task, *wanted, **settings)
     writable(file)
-    result = Report(plan, run(plan, jobs, partial(watched, console, "Fitting")))
+    result = ContestReport(plan, run(plan, jobs, partial(watched, console, "Fitting")))
     show(result, console)
     if file is not None:
         file.write_text(json.dumps(result.as_json(), indent=1))
@@ -690,9 +690,9 @@ def pca(
             say(console, contest.GOAL)
 
 
-def _losses(title: str, cells: Iterable[Cell]) -> Table:
+def _losses(title: str, cells: Iterable[PCACell]) -> Table:
     """A row for each table and budget: Analyze Gauss, then each method's ratio to it."""
-    grouped: dict[tuple[str, int, float], list[Cell]] = {}
+    grouped: dict[tuple[str, int, float], list[PCACell]] = {}
     for cell in cells:
         grouped.setdefault((cell.table, cell.k, cell.epsilon), []).append(cell)
     others = list(dict.fromkeys(cell.method for group in grouped.values() for cell in group if cell.method != "gauss"))
@@ -709,7 +709,7 @@ def _losses(title: str, cells: Iterable[Cell]) -> Table:
     return drawn
 
 
-def _summary(console: Console, cells: list[Cell]) -> None:
+def _summary(console: Console, cells: list[PCACell]) -> None:
     from snugdp_studies.bench.pca import GOALS, summaries
 
     heads = ("average ratio to Analyze Gauss", "where it falls back", "where it never does", "worst of all")

@@ -20,7 +20,7 @@ from snugdp_studies.cli.shared import Json, Pictures, names, numbers, say, watch
 if TYPE_CHECKING:
     from snugdp.mechanisms.teachers.ball import Integers
     from snugdp_studies.paper.pate.data import Mnist, Votes
-    from snugdp_studies.paper.pate.study import Point, Study
+    from snugdp_studies.paper.pate.study import Study, StudyPoint
 
 app = typer.Typer(no_args_is_help=True, help="The experiments of the paper. Studies, NOT PRIVATE.")
 
@@ -164,7 +164,7 @@ def _figure1(console: Console, out: Path, *, data: Path | None, seeds: int | Non
 
     folder = _folder(out, data)
     files = {name: public.needed(folder, file) for name, file in public.TABLES.items()}
-    plan = figure1.QUICK if quick else figure1.Plan()
+    plan = figure1.QUICK if quick else figure1.Figure1Plan()
     plan = plan if seeds is None else replace(plan, seeds=seeds)
     sources = {name: partial(split, TASK.tables, str(folder), name) for name in files}
     say(console, *figure1.NOTES)
@@ -177,7 +177,7 @@ def _figure2(console: Console, out: Path, *, data: Path | None, quick: bool) -> 
     from snugdp_studies.paper import figure2
     from snugdp_studies.paper.pate import data as pate_data
 
-    folder, plan = _folder(out, data), figure2.QUICK if quick else figure2.Plan()
+    folder, plan = _folder(out, data), figure2.QUICK if quick else figure2.Figure2Plan()
     say(console, *figure2.NOTES)
     stored, calibrated = folder / public.VOTES, folder / public.CALIBRATED
     votes = pate_data.stored(stored) if stored.is_file() else _trained(console, _pictures(folder), 400)
@@ -220,7 +220,7 @@ def _figure3(console: Console, out: Path, *, quick: bool) -> list[Path]:
     from snugdp_studies.paper import figure3
 
     say(console, *figure3.NOTES)
-    return figure3.save(out, figure3.QUICK if quick else figure3.Plan())
+    return figure3.save(out, figure3.QUICK if quick else figure3.Figure3Plan())
 
 
 def _votes(console: Console, data: Path | None, file: Path | None, teachers: int) -> tuple[Votes, Integers | None]:
@@ -238,7 +238,7 @@ def _votes(console: Console, data: Path | None, file: Path | None, teachers: int
     return votes, proxied(public, asked.rows, images.classes).whole
 
 
-def show_study(console: Console, study: Study) -> list[Point]:
+def show_study(console: Console, study: Study) -> list[StudyPoint]:
     """Compute the points of a study and print a table for each set: curves down, noises across."""
     from snugdp_studies.paper.pate.study import NOTES, title_of
 

@@ -18,7 +18,7 @@ from snugdp_studies.cli.paper import show_study
 from snugdp_studies.cli.shared import Epsilons, Json, Pictures, names, numbers, say, table, watched, writable
 
 if TYPE_CHECKING:
-    from snugdp_studies.bench.pate.students import Cell, Setting
+    from snugdp_studies.bench.pate.students import StudentCell, StudentSetting
 
 _NOTES = (
     "NOT PRIVATE: seeded noise. Teachers are trained on the training images and asked about the first test images; 300 "
@@ -81,7 +81,7 @@ def pate(
 
 def _students(
     console: Console,
-    setting: Setting,
+    setting: StudentSetting,
     asked: tuple[Sequence[float], Sequence[float], Sequence[str]],
     size: dict[str, Any],
 ) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _students(
     return {**size, "teachers": setting.teachers, "references": references, **found}
 
 
-def _table(title: str, cells: Sequence[Cell]) -> Table:
+def _table(title: str, cells: Sequence[StudentCell]) -> Table:
     drawn = Table("epsilon", "method", "sigma", "refused", "answers", "right", "student", title=title)
     for cell in cells:
         if cell.sigma is None or cell.refused is None:

@@ -37,7 +37,7 @@ _PACKAGES = ("snugdp", "numpy", "scipy", "matplotlib")
 
 
 @dataclass(frozen=True)
-class Line:
+class CurveStyle:
     """How a curve looks: the same colour for the same method in both panels."""
 
     label: str
@@ -80,7 +80,11 @@ def legend_below(panel: Any) -> None:
 
 
 def drawn(
-    panel: Any, x: Sequence[float], y: Sequence[float], line: Line, bands: Sequence[tuple[float, ...]] | None = None
+    panel: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    line: CurveStyle,
+    bands: Sequence[tuple[float, ...]] | None = None,
 ) -> None:
     """One curve, and a band from the first to the last number of each of ``bands``. What is not finite is left out."""
     kept = [i for i, point in enumerate(zip(x, y, strict=True)) if all(map(math.isfinite, point))]

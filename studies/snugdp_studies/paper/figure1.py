@@ -17,20 +17,32 @@ from snugdp.noise import Simulation
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rowmap import RowMap
-from snugdp_studies.bench.contest.run import Setting, noise_start
-from snugdp_studies.bench.contest.tables import Floats, Split
+from snugdp_studies.bench.contest.run import ContestSetting, noise_start
+from snugdp_studies.bench.contest.tables import Floats, TableSplit
 from snugdp_studies.bench.regression import TASK, ours, ridge
 from snugdp_studies.paper import drawing, linear
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, VERSIONS, Line, Version
+from snugdp_studies.paper.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    VERSIONS,
+    CurveStyle,
+    Version,
+)
 
-Source: TypeAlias = Callable[[int], Split]  # the split of a number
+Source: TypeAlias = Callable[[int], TableSplit]  # the split of a number
 Published: TypeAlias = Callable[[linear.NotPrivateSums, float, float, Simulation], linear.NotPrivateFit]
 GRID = "OPS-PTR grid"
 _HIGHEST = 2.0  # times the error of answering 0: what is above is left out of the picture
 
 
 @dataclass(frozen=True)
-class Plan:
+class Figure1Plan:
     """What is to be computed."""
 
     epsilons: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -39,11 +51,11 @@ class Plan:
     grid: bool = True  # whether the honest OPS-PTR chooses among 30 ridges too, which takes most of the time
 
 
-QUICK = Plan(epsilons=(0.1, 1.0, 4.0), seeds=2, grid=False)
+QUICK = Figure1Plan(epsilons=(0.1, 1.0, 4.0), seeds=2, grid=False)
 
 
 @dataclass(frozen=True)
-class Score:
+class Figure1Error:
     """The error of one fit on the held-out rows."""
 
     table: str
@@ -68,7 +80,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Method:
+class Figure1Method:
     """One curve. ``fit`` gives coefficients, or None where nothing came of it: that predicts 0.
 
     Without a line it is in the table of numbers only.
@@ -76,11 +88,11 @@ class Method:
 
     name: str
     version: Version
-    line: Line | None
-    fit: Callable[[Split, Setting], Floats | None]
+    line: CurveStyle | None
+    fit: Callable[[TableSplit, ContestSetting], Floats | None]
 
 
-def _printed_ops_ptr(split: Split, setting: Setting) -> Floats | None:
+def _printed_ops_ptr(split: TableSplit, setting: ContestSetting) -> Floats | None:
     X, y = split.train
     design = Design(RowMap(X.shape[1], feature_bound=1, target_bound=1))
     moments = Moments(design.row_map.limits)
@@ -96,40 +108,42 @@ def _printed_ops_ptr(split: Split, setting: Setting) -> Floats | None:
     ).theta
 
 
-def _published(split: Split, setting: Setting, *, method: Published) -> Floats | None:
+def _published(split: TableSplit, setting: ContestSetting, *, method: Published) -> Floats | None:
     return method(
         linear.NotPrivateSums.of(*split.train), setting.epsilon, setting.delta, Simulation(setting.noise)
     ).theta
 
 
-def _cited(name: str, line: Line, method: Published) -> Method:
-    return Method(name, "as printed", line, partial(_published, method=method))
+def _cited(name: str, line: CurveStyle, method: Published) -> Figure1Method:
+    return Figure1Method(name, "as printed", line, partial(_published, method=method))
 
 
-def _private(name: str, line: Line | None, **options: Any) -> Method:
-    return Method(name, "honest", line, partial(ours, **options))
+def _private(name: str, line: CurveStyle | None, **options: Any) -> Figure1Method:
+    return Figure1Method(name, "honest", line, partial(ours, **options))
 
 
 _RIDGES = {"ridge": list(linear.not_private_grid())}
 METHODS = (
-    Method("OPS-PTR", "as printed", Line("OPS-PTR (Algorithm 2 over 30 ridges)", RED, "o"), _printed_ops_ptr),
-    _cited("OPS-Balanced", Line("OPS-Balanced", BLUE, "s"), linear.not_private_ops_balanced),
-    _cited("AdaOPS", Line("AdaOPS", GREEN, "^"), linear.not_private_adaops),
-    _cited("AdaSSP", Line("AdaSSP (not in the paper's figure)", PURPLE, "D", "--"), linear.not_private_adassp),
-    _cited("OutPert", Line("output perturbation", ORANGE, "v"), linear.not_private_output_perturbation),
-    _private("OPS-PTR", Line("OPS-PTR, corrected, ridge by a rule", RED, "o"), method="posterior"),
+    Figure1Method(
+        "OPS-PTR", "as printed", CurveStyle("OPS-PTR (Algorithm 2 over 30 ridges)", RED, "o"), _printed_ops_ptr
+    ),
+    _cited("OPS-Balanced", CurveStyle("OPS-Balanced", BLUE, "s"), linear.not_private_ops_balanced),
+    _cited("AdaOPS", CurveStyle("AdaOPS", GREEN, "^"), linear.not_private_adaops),
+    _cited("AdaSSP", CurveStyle("AdaSSP (not in the paper's figure)", PURPLE, "D", "--"), linear.not_private_adassp),
+    _cited("OutPert", CurveStyle("output perturbation", ORANGE, "v"), linear.not_private_output_perturbation),
+    _private("OPS-PTR", CurveStyle("OPS-PTR, corrected, ridge by a rule", RED, "o"), method="posterior"),
     _private(
         GRID,
-        Line("OPS-PTR, corrected, best of 30 ridges", RED, "o", ":"),
+        CurveStyle("OPS-PTR, corrected, best of 30 ridges", RED, "o", ":"),
         method="posterior",
         proposals=_RIDGES,
         validation=True,
     ),
-    _private("OPS-Balanced", Line("OPS-Balanced, corrected", BLUE, "s"), method="ops_balanced", rows=True),
-    _private("AdaOPS", Line("AdaOPS, corrected", GREEN, "^"), method="adaops"),
-    _private("AdaSSP", Line("AdaSSP, exact accounting", PURPLE, "D", "--"), method="adassp"),
-    _private("OutPert", Line("output perturbation after a test", ORANGE, "v"), method="output"),
-    _private("auto", Line("snugdp's default, objective perturbation", BLACK, "*", width=2.4), method="auto"),
+    _private("OPS-Balanced", CurveStyle("OPS-Balanced, corrected", BLUE, "s"), method="ops_balanced", rows=True),
+    _private("AdaOPS", CurveStyle("AdaOPS, corrected", GREEN, "^"), method="adaops"),
+    _private("AdaSSP", CurveStyle("AdaSSP, exact accounting", PURPLE, "D", "--"), method="adassp"),
+    _private("OutPert", CurveStyle("output perturbation after a test", ORANGE, "v"), method="output"),
+    _private("auto", CurveStyle("snugdp's default, objective perturbation", BLACK, "*", width=2.4), method="auto"),
     _private("objective, fixed rule", None, method="objective"),
     _private("objective, private scale", None, method="objective", proposals={"rule": "scale"}),
     _private("objective, two stages", None, method="objective", proposals={"rule": "two_stage"}),
@@ -139,40 +153,42 @@ METHODS = (
 )
 
 
-REFERENCES: Mapping[str, Callable[[Split], Floats | None]] = {
+REFERENCES: Mapping[str, Callable[[TableSplit], Floats | None]] = {
     "ridge, not private": lambda split: ridge(split.train),
     "ridge on the public rows": lambda split: ridge(split.public),
     "always 0": lambda split: None,
 }
 
 
-def run(sources: Mapping[str, Source], plan: Plan, methods: Sequence[Method] | None = None) -> Iterator[Score]:
+def run(
+    sources: Mapping[str, Source], plan: Figure1Plan, methods: Sequence[Figure1Method] | None = None
+) -> Iterator[Figure1Error]:
     """Every fit of the plan, one after the other; ``points`` says how many."""
     for table, source in sources.items():
         for number in range(plan.seeds):
             split = source(number)
             for name, reference in REFERENCES.items():
                 error, _ = TASK.measure(reference(split), split)
-                yield Score(table, "reference", name, None, error, True)
+                yield Figure1Error(table, "reference", name, None, error, True)
             for epsilon in plan.epsilons:
                 for method in _chosen(plan) if methods is None else methods:
                     seed = noise_start("figure 1", table, method.version, method.name, epsilon, number)
-                    theta = method.fit(split, Setting(epsilon, plan.delta, seed, variant=1))
+                    theta = method.fit(split, ContestSetting(epsilon, plan.delta, seed, variant=1))
                     error, _ = TASK.measure(theta, split)
-                    yield Score(table, method.version, method.name, epsilon, error, theta is not None)
+                    yield Figure1Error(table, method.version, method.name, epsilon, error, theta is not None)
 
 
-def points(sources: Mapping[str, Source], plan: Plan) -> int:
+def points(sources: Mapping[str, Source], plan: Figure1Plan) -> int:
     """How many scores there will be."""
     return len(sources) * plan.seeds * (len(plan.epsilons) * len(_chosen(plan)) + len(REFERENCES))
 
 
-def _chosen(plan: Plan) -> list[Method]:
+def _chosen(plan: Figure1Plan) -> list[Figure1Method]:
     return [method for method in METHODS if plan.grid or method.name != GRID]
 
 
 @dataclass(frozen=True)
-class Cell:
+class Figure1Cell:
     """One method on one table at one epsilon, over all splits."""
 
     table: str
@@ -199,18 +215,18 @@ class Cell:
         return low, middle, high
 
 
-def cells(scores: Iterable[Score]) -> list[Cell]:
+def cells(scores: Iterable[Figure1Error]) -> list[Figure1Cell]:
     """The scores over their splits."""
-    groups: dict[tuple[str, str, str, float | None], list[Score]] = {}
+    groups: dict[tuple[str, str, str, float | None], list[Figure1Error]] = {}
     for score in scores:
         groups.setdefault((score.table, score.version, score.method, score.epsilon), []).append(score)
     return [
-        Cell(*key, tuple(score.mse for score in own), sum(not score.fitted for score in own))
+        Figure1Cell(*key, tuple(score.mse for score in own), sum(not score.fitted for score in own))
         for key, own in groups.items()
     ]
 
 
-def rows_of(found: Sequence[Cell], plan: Plan) -> list[dict[str, object]]:
+def rows_of(found: Sequence[Figure1Cell], plan: Figure1Plan) -> list[dict[str, object]]:
     """The lines of the CSV file."""
     status = {
         "as printed": f"{drawing.STAMP}: formulas as printed",
@@ -237,14 +253,16 @@ def rows_of(found: Sequence[Cell], plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def save(folder: Path, scores: Sequence[Score], plan: Plan, about: Mapping[str, object] | None = None) -> list[Path]:
+def save(
+    folder: Path, scores: Sequence[Figure1Error], plan: Figure1Plan, about: Mapping[str, object] | None = None
+) -> list[Path]:
     """The picture as PNG and SVG, every number as CSV, and the parameters as JSON."""
     found = cells(scores)
     parameters = {"notes": NOTES, "plan": asdict(plan), **(about or {})}
     return [*_picture(folder, found, plan), *drawing.written(folder, "figure1", rows_of(found, plan), parameters)]
 
 
-def _picture(folder: Path, found: Sequence[Cell], plan: Plan) -> list[Path]:
+def _picture(folder: Path, found: Sequence[Figure1Cell], plan: Figure1Plan) -> list[Path]:
     tables = list(dict.fromkeys(cell.table for cell in found))
     with drawing.look():
         from matplotlib.figure import Figure
@@ -264,7 +282,7 @@ def _picture(folder: Path, found: Sequence[Cell], plan: Plan) -> list[Path]:
         return drawing.saved(figure, folder, "figure1")
 
 
-def _panel(panel: Any, own: Sequence[Cell], version: Version) -> None:
+def _panel(panel: Any, own: Sequence[Figure1Cell], version: Version) -> None:
     for method in METHODS:
         mine = [cell for cell in own if (cell.version, cell.method) == (version, method.name)]
         if method.line is not None and method.version == version and mine:
@@ -276,9 +294,9 @@ def _panel(panel: Any, own: Sequence[Cell], version: Version) -> None:
                 [c.quartiles for c in mine],
             )
     looks = {
-        "ridge, not private": Line("ridge without privacy", GREY, style="-", width=1.0),
-        "always 0": Line("always 0", GREY, style=":", width=1.0),
-        "ridge on the public rows": Line("ridge on the public tenth", SKY, style="-.", width=1.0),
+        "ridge, not private": CurveStyle("ridge without privacy", GREY, style="-", width=1.0),
+        "always 0": CurveStyle("always 0", GREY, style=":", width=1.0),
+        "ridge on the public rows": CurveStyle("ridge on the public tenth", SKY, style="-.", width=1.0),
     }
     for cell in own:
         if cell.version == "reference":

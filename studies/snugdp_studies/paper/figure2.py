@@ -19,8 +19,20 @@ from snugdp.mechanisms.teachers.loss import closed
 from snugdp.mechanisms.teachers.smooth_test import conversion
 from snugdp.noise import DiscreteGaussian
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, VERSIONS, Line, Version
-from snugdp_studies.paper.pate.curves import LIKELY, Case, not_private_curves
+from snugdp_studies.paper.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    VERSIONS,
+    CurveStyle,
+    Version,
+)
+from snugdp_studies.paper.pate.curves import LIKELY, KnownVotes, not_private_curves
 from snugdp_studies.paper.pate.data import Votes
 from snugdp_studies.paper.pate.experiment import not_private_conversion, not_private_gaussian_epsilon
 from snugdp_studies.paper.pate.renyi import epsilons, tails, theorem6, threshold_for
@@ -34,7 +46,7 @@ _DRAWN = 100  # queries, of the Gaussian curve in the paper's figure
 
 
 @dataclass(frozen=True)
-class Panel:
+class QuerySet:
     """A set of queries: its name in the CSV file, in a file of votes, and in words."""
 
     name: str
@@ -43,19 +55,19 @@ class Panel:
 
 
 MNIST = (
-    Panel("high", "high150_200", "MNIST, plurality above 150 of 400"),
-    Panel("low", "low150", "MNIST, plurality below 150 of 400"),
-    Panel("authors_high", "authors_high280_200", "MNIST, the authors' high consensus: above 280"),
-    Panel("authors_low", "authors_low240_340_200", "MNIST, the authors' low consensus: 240 to 340"),
+    QuerySet("high", "high150_200", "MNIST, plurality above 150 of 400"),
+    QuerySet("low", "low150", "MNIST, plurality below 150 of 400"),
+    QuerySet("authors_high", "authors_high280_200", "MNIST, the authors' high consensus: above 280"),
+    QuerySet("authors_low", "authors_low240_340_200", "MNIST, the authors' low consensus: 240 to 340"),
 )
 CALIBRATED = (
-    Panel("calibrated_high", "high_200", "calibrated votes, high consensus"),
-    Panel("calibrated_low", "low_200", "calibrated votes, low consensus"),
+    QuerySet("calibrated_high", "high_200", "calibrated votes, high consensus"),
+    QuerySet("calibrated_low", "low_200", "calibrated votes, low consensus"),
 )
 
 
 @dataclass(frozen=True)
-class Plan:
+class Figure2Plan:
     """What is to be computed."""
 
     sigmas: tuple[float, ...] = SIGMAS
@@ -66,7 +78,9 @@ class Plan:
     seed: int = 1
 
 
-QUICK = Plan(SIGMAS[::2], CALIBRATED_SIGMAS[::6], curves=("gaussian", "theorem6", "tight", "printed", "fixed", "renyi"))
+QUICK = Figure2Plan(
+    SIGMAS[::2], CALIBRATED_SIGMAS[::6], curves=("gaussian", "theorem6", "tight", "printed", "fixed", "renyi")
+)
 NOTES = (
     "NOT PRIVATE: a study of known votes. The sets are chosen by their votes, which is for figures only.",
     "as printed: the Gaussian formula of the figure, Theorem 6 at order 22 with its conversion, and the lower edge of "
@@ -77,38 +91,38 @@ NOTES = (
     "The calibrated votes are not the authors': they were fitted so that Theorem 6 at order 22 gives the published "
     "curve.",
 )
-LINES: dict[Version, dict[str, Line]] = {
+LINES: dict[Version, dict[str, CurveStyle]] = {
     "as printed": {
-        "gaussian_printed": Line("Gaussian mechanism, printed formula", BLUE, "s"),
-        "gaussian_drawn": Line("the same at T = 100, as drawn in the paper", SKY, "", "--"),
-        "theorem6_order22": Line("data-dependent DP, Theorem 6 at order 22", GREEN, "^"),
-        "printed": Line("PATE-PTR, lower edge of the region", RED, "o"),
+        "gaussian_printed": CurveStyle("Gaussian mechanism, printed formula", BLUE, "s"),
+        "gaussian_drawn": CurveStyle("the same at T = 100, as drawn in the paper", SKY, "", "--"),
+        "theorem6_order22": CurveStyle("data-dependent DP, Theorem 6 at order 22", GREEN, "^"),
+        "printed": CurveStyle("PATE-PTR, lower edge of the region", RED, "o"),
     },
     "honest": {
-        "gaussian": Line("exact Gaussian, any votes", BLUE, "s"),
-        "theorem6": Line("data-dependent, Theorem 6, best order (NOT PRIVATE)", GREEN, "^", ":"),
-        "tight": Line("data-dependent, tight (NOT PRIVATE)", GREY, "", ":"),
-        "fixed": Line("PATE-PTR at the paper's parameters, corrected", RED, "o"),
-        "smooth": Line("PATE-PTR corrected, parameters fitted to the votes", ORANGE, "v"),
-        "renyi": Line("distance test by Rényi divergences", PURPLE, "D", "--"),
-        "sharp": Line("snugdp's distance test", BLACK, "*", width=2.4),
+        "gaussian": CurveStyle("exact Gaussian, any votes", BLUE, "s"),
+        "theorem6": CurveStyle("data-dependent, Theorem 6, best order (NOT PRIVATE)", GREEN, "^", ":"),
+        "tight": CurveStyle("data-dependent, tight (NOT PRIVATE)", GREY, "", ":"),
+        "fixed": CurveStyle("PATE-PTR at the paper's parameters, corrected", RED, "o"),
+        "smooth": CurveStyle("PATE-PTR corrected, parameters fitted to the votes", ORANGE, "v"),
+        "renyi": CurveStyle("distance test by Rényi divergences", PURPLE, "D", "--"),
+        "sharp": CurveStyle("snugdp's distance test", BLACK, "*", width=2.4),
     },
 }
 _OPEN = ("theorem6", "tight", "pair", "theorem6_grid", "closed")  # honest mathematics, but no mechanism
 
 
 @dataclass(frozen=True)
-class Point:
+class QuerySetPoint:
     """All curves of one set at one noise."""
 
-    panel: Panel
+    panel: QuerySet
     queries: int
     sigma: float
     epsilons: Mapping[str, float]
     accuracy: float | None
 
 
-def sets_of(votes: Votes, panels: Sequence[Panel], queries: int) -> dict[Panel, Integers]:
+def sets_of(votes: Votes, panels: Sequence[QuerySet], queries: int) -> dict[QuerySet, Integers]:
     """The queries of every panel: those that came with the votes, or chosen by them; empty ones are left out."""
     found = {}
     for panel in panels:
@@ -123,17 +137,19 @@ def _any(votes: Votes, name: str) -> bool:
     return len(SELECTIONS[name].places(votes.histograms.max(axis=1), votes.teachers, 1)) > 0
 
 
-def run(votes: Votes, sets: Mapping[Panel, Integers], sigmas: Sequence[float], plan: Plan) -> Iterator[Point]:
+def run(
+    votes: Votes, sets: Mapping[QuerySet, Integers], sigmas: Sequence[float], plan: Figure2Plan
+) -> Iterator[QuerySetPoint]:
     """Every curve of every set at every noise."""
     for panel, places in sets.items():
         labels = None if votes.labels is None else votes.labels[places]
         for sigma in sigmas:
-            case = Case(votes.histograms[places], votes.teachers, sigma, plan.delta)
+            case = KnownVotes(votes.histograms[places], votes.teachers, sigma, plan.delta)
             found = not_private_curves(case, plan.curves, plan.seed) | reference_curves(case) | printed_curves(case)
-            yield Point(panel, case.queries, sigma, found, accuracy(case, labels))
+            yield QuerySetPoint(panel, case.queries, sigma, found, accuracy(case, labels))
 
 
-def printed_curves(case: Case) -> dict[str, float]:
+def printed_curves(case: KnownVotes) -> dict[str, float]:
     """The baselines of the paper's figure by its own formulas."""
     cost = float(theorem6(log_miss(gaps(case.votes), case.sigma), case.sigma, _ORDER).sum())
     return {
@@ -143,7 +159,7 @@ def printed_curves(case: Case) -> dict[str, float]:
     }
 
 
-def reference_curves(case: Case) -> dict[str, float]:
+def reference_curves(case: KnownVotes) -> dict[str, float]:
     """Closed forms on a fixed grid of orders: slower to fall, and the same to many digits on every machine."""
     rows, counts = np.unique(np.sort(case.votes, axis=1), axis=0, return_counts=True)
     leads = gaps(rows)
@@ -161,7 +177,7 @@ def reference_curves(case: Case) -> dict[str, float]:
     return found
 
 
-def accuracy(case: Case, labels: Integers | None) -> float | None:
+def accuracy(case: KnownVotes, labels: Integers | None) -> float | None:
     """The expected share of noisy labels that are right, exactly; None if the right ones are not known."""
     if labels is None:
         return None
@@ -180,7 +196,7 @@ def _chance(votes: Integers, label: int, sigma: float) -> float:
     return float(density.sum() * (noise[1] - noise[0]))
 
 
-def rows_of(found: Sequence[Point], plan: Plan) -> list[dict[str, object]]:
+def rows_of(found: Sequence[QuerySetPoint], plan: Figure2Plan) -> list[dict[str, object]]:
     """The lines of the CSV file."""
     return [
         {
@@ -212,7 +228,9 @@ def _status(version: Version, name: str) -> str:
     return "private on any votes" if name == "gaussian" else "private mechanism, epsilon fitted to these votes"
 
 
-def save(folder: Path, found: Sequence[Point], plan: Plan, about: Mapping[str, object] | None = None) -> list[Path]:
+def save(
+    folder: Path, found: Sequence[QuerySetPoint], plan: Figure2Plan, about: Mapping[str, object] | None = None
+) -> list[Path]:
     """A picture for either kind of votes as PNG and SVG, every number as CSV, and the parameters as JSON."""
     parameters = {"notes": NOTES, "plan": asdict(plan), **(about or {})}
     pictures = []
@@ -222,7 +240,7 @@ def save(folder: Path, found: Sequence[Point], plan: Plan, about: Mapping[str, o
     return [*pictures, *drawing.written(folder, "figure2", rows_of(found, plan), parameters)]
 
 
-def _picture(folder: Path, name: str, found: Sequence[Point], plan: Plan) -> list[Path]:
+def _picture(folder: Path, name: str, found: Sequence[QuerySetPoint], plan: Figure2Plan) -> list[Path]:
     panels = list(dict.fromkeys(point.panel for point in found))
     with drawing.look():
         from matplotlib.figure import Figure

@@ -24,7 +24,7 @@ from snugdp.mechanisms.votes.vote import (
     worst_case_epsilon,
 )
 from snugdp_studies.paper import drawing
-from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED, VERSIONS, Line, Version
+from snugdp_studies.paper.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, RED, VERSIONS, CurveStyle, Version
 
 _RELATION = "add_remove"
 _LN10 = math.log(10)
@@ -33,7 +33,7 @@ _POINTS, _STRONGEST = 80, 2000.0  # of the search for a test: how many noises, a
 
 
 @dataclass(frozen=True)
-class Plan:
+class Figure3Plan:
     """The numbers of the figure."""
 
     noise_epsilon: float = 10.0  # of (a)
@@ -44,37 +44,37 @@ class Plan:
     scales: tuple[float, ...] = (0.02, 0.1, 0.2, 0.3, 0.5, 2.0)  # of the paper's split
 
 
-QUICK = Plan(errors=tuple(10.0**-k for k in (1, 2, 3, 5, 8, 12, 20, 34)))
+QUICK = Figure3Plan(errors=tuple(10.0**-k for k in (1, 2, 3, 5, 8, 12, 20, 34)))
 NOTES = (
     "as printed: the formulas of the paper, NOT PRIVATE. Its displayed bound of the loss is negative, and its size is "
     "drawn; it is no bound (docs/errata.md, V2 to V5).",
     "honest: exact losses; rows come or go. Every mechanism of (b) has the same delta, and a test that fails answers "
     "by a fair coin.",
 )
-LOSSES: dict[Version, dict[str, Line]] = {
+LOSSES: dict[Version, dict[str, CurveStyle]] = {
     "as printed": {
-        "Laplace": Line("Laplace mechanism", GREY, "s"),
-        "displayed bound": Line("data-dependent DP, size of the displayed bound", RED, "o"),
+        "Laplace": CurveStyle("Laplace mechanism", GREY, "s"),
+        "displayed bound": CurveStyle("data-dependent DP, size of the displayed bound", RED, "o"),
     },
     "honest": {
-        "Laplace": Line("Laplace mechanism", GREY, "s"),
-        "pure loss": Line("data-dependent loss, delta = 0", BLUE, "o"),
-        "loss with delta": Line("data-dependent loss with delta", GREEN, "^"),
-        "envelope with delta": Line("its envelope, which a test has to use", BLACK, "", "--"),
+        "Laplace": CurveStyle("Laplace mechanism", GREY, "s"),
+        "pure loss": CurveStyle("data-dependent loss, delta = 0", BLUE, "o"),
+        "loss with delta": CurveStyle("data-dependent loss with delta", GREEN, "^"),
+        "envelope with delta": CurveStyle("its envelope, which a test has to use", BLACK, "", "--"),
     },
 }
-COSTS: dict[Version, dict[str, Line]] = {
+COSTS: dict[Version, dict[str, CurveStyle]] = {
     "as printed": {
-        "Laplace": Line("Laplace mechanism", GREY, "s"),
-        "classic PTR": Line("classic PTR", BLUE, "^"),
-        "Gen-PTR": Line("Gen-PTR, mean of the private bound", RED, "o"),
+        "Laplace": CurveStyle("Laplace mechanism", GREY, "s"),
+        "classic PTR": CurveStyle("classic PTR", BLUE, "^"),
+        "Gen-PTR": CurveStyle("Gen-PTR, mean of the private bound", RED, "o"),
     },
     "honest": {
-        "Laplace, pure": Line("Laplace mechanism, delta = 0", GREY, "s"),
-        "Laplace": Line("Laplace mechanism with delta", BLACK, "*", width=2.2),
-        "Gen-PTR with a test": Line("Gen-PTR, best test", RED, "o", width=3.2),
-        "classic PTR": Line("classic PTR", BLUE, "^", "--"),
-        "Gen-PTR, the paper's split": Line("Gen-PTR, the paper's split", ORANGE, "v", ":"),
+        "Laplace, pure": CurveStyle("Laplace mechanism, delta = 0", GREY, "s"),
+        "Laplace": CurveStyle("Laplace mechanism with delta", BLACK, "*", width=2.2),
+        "Gen-PTR with a test": CurveStyle("Gen-PTR, best test", RED, "o", width=3.2),
+        "classic PTR": CurveStyle("classic PTR", BLUE, "^", "--"),
+        "Gen-PTR, the paper's split": CurveStyle("Gen-PTR, the paper's split", ORANGE, "v", ":"),
     },
 }
 
@@ -153,7 +153,7 @@ def not_private_classic_cost(gap: int, log_error: float, delta: float) -> float:
     return max(0.0, math.log(1 / delta) - log_error - math.log(4)) / (gap - 1)
 
 
-def losses(plan: Plan) -> list[dict[str, object]]:
+def losses(plan: Figure3Plan) -> list[dict[str, object]]:
     """Part (a): a line for every curve and gap."""
     noise, delta = plan.noise_epsilon, plan.delta
     ways: dict[Version, dict[str, Any]] = {
@@ -176,7 +176,7 @@ def losses(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def costs(plan: Plan) -> list[dict[str, object]]:
+def costs(plan: Figure3Plan) -> list[dict[str, object]]:
     """Part (b): the epsilon that every error costs; a line for every curve and error."""
     found = []
     for error in plan.errors:
@@ -251,7 +251,7 @@ def _log_failing(epsilon: float, far: int, delta: float) -> float:
     return short - math.log(2) if short <= 0 else math.log1p(-math.exp(-short) / 2)
 
 
-def splits(plan: Plan) -> list[dict[str, object]]:
+def splits(plan: Figure3Plan) -> list[dict[str, object]]:
     """The paper's split: log10 of the error by the scale of the noise; all but the first at the same total epsilon."""
     found = []
     for scale in plan.scales:
@@ -274,9 +274,9 @@ def _row(part: str, version: Version, method: str, **numbers: float) -> dict[str
     return {"part": part, "version": version, "method": method, "status": status, **numbers}
 
 
-def save(folder: Path, plan: Plan | None = None) -> list[Path]:
+def save(folder: Path, plan: Figure3Plan | None = None) -> list[Path]:
     """The picture as PNG and SVG, every number as CSV, and the parameters as JSON."""
-    plan = Plan() if plan is None else plan
+    plan = Figure3Plan() if plan is None else plan
     first, second = losses(plan), costs(plan)
     parameters = {"notes": NOTES, "plan": asdict(plan), "neighbours": _RELATION}
     return [
@@ -286,7 +286,7 @@ def save(folder: Path, plan: Plan | None = None) -> list[Path]:
 
 
 def _picture(
-    folder: Path, plan: Plan, first: Sequence[dict[str, object]], second: Sequence[dict[str, object]]
+    folder: Path, plan: Figure3Plan, first: Sequence[dict[str, object]], second: Sequence[dict[str, object]]
 ) -> list[Path]:
     with drawing.look():
         from matplotlib.figure import Figure
@@ -315,7 +315,9 @@ def _picture(
         return drawing.saved(figure, folder, "figure3")
 
 
-def _curves(panel: Any, rows: Sequence[dict[str, Any]], version: Version, lines: dict[str, Line], axis: str) -> None:
+def _curves(
+    panel: Any, rows: Sequence[dict[str, Any]], version: Version, lines: dict[str, CurveStyle], axis: str
+) -> None:
     for name, line in lines.items():
         own = [row for row in rows if (row["version"], row["method"]) == (version, name)]
         drawing.drawn(panel, [row[axis] for row in own], [row["epsilon"] for row in own], line)

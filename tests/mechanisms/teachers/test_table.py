@@ -8,7 +8,7 @@ from snugdp.mechanisms.teachers.confident import ORDERS
 from snugdp.mechanisms.teachers.table import UNIT, table_for
 from snugdp.noise import DiscreteGaussian
 from snugdp_studies.bench.pate import speed
-from snugdp_studies.paper.pate.curves import Case, not_private_curves
+from snugdp_studies.paper.pate.curves import KnownVotes, not_private_curves
 from snugdp_studies.paper.pate.renyi import LabelLosses, epsilons, needed, tails, threshold_for
 from tests.effort import sampled
 from tests.vectors.pate import TEACHERS, histograms
@@ -39,7 +39,7 @@ def test_tables_of_the_optimum_are_never_worse_than_the_closed_form(votes: str, 
 def test_all_analyses_side_by_side() -> None:
     votes = np.tile([[95, 3, 2], [80, 15, 5]], (20, 1))
     names = ("gaussian", "theorem6", "tight", "smooth", "renyi")
-    row, noisier = (not_private_curves(Case(votes, 100, sigma, 1e-4), names) for sigma in (8.0, 20.0))
+    row, noisier = (not_private_curves(KnownVotes(votes, 100, sigma, 1e-4), names) for sigma in (8.0, 20.0))
     assert row["tight"] <= row["theorem6"] * 1.01
     assert row["tight"] < row["renyi"] < row["smooth"]
     assert noisier["gaussian"] < row["gaussian"]

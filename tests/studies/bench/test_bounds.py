@@ -45,7 +45,7 @@ def test_a_folder_without_tables_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("labels", [False, True])
 def test_public_bounds_learn_something(labels: bool) -> None:
-    setting = contest.Setting(tables.MADE_UP, ["units"], (4.0,), 1e-6, 2000, 1, labels)
+    setting = contest.BoundsSetting(tables.MADE_UP, ["units"], (4.0,), 1e-6, 2000, 1, labels)
     fits = {"public": (contest.LABELS if labels else contest.NUMBERS)["public"]}
     (found,) = contest.run(setting, fits)
     assert found.middle("public") < 0.5 if labels else found.middle("public") > 0.7
@@ -53,12 +53,12 @@ def test_public_bounds_learn_something(labels: bool) -> None:
 
 def test_losses_are_signed_by_what_is_better() -> None:
     scores = {"public": [0.4, 0.5, 0.6], "private": [0.3, 0.4, 0.45]}
-    numbers = contest.Comparison("t", 10, 2, 1.0, scores, larger=True)
-    labels = contest.Comparison("t", 10, 2, 1.0, scores, larger=False)
+    numbers = contest.BoundsComparison("t", 10, 2, 1.0, scores, larger=True)
+    labels = contest.BoundsComparison("t", 10, 2, 1.0, scores, larger=False)
     assert numbers.loss == pytest.approx(0.2)
     assert labels.loss == pytest.approx(-0.2)
     assert (numbers.worst("private"), labels.worst("private")) == (0.3, 0.45)
-    assert contest.Comparison("t", 10, 2, 1.0, {"public": [-0.1], "private": [0.2]}, larger=True).loss is None
+    assert contest.BoundsComparison("t", 10, 2, 1.0, {"public": [-0.1], "private": [0.2]}, larger=True).loss is None
 
 
 def test_scores_of_perfect_and_of_constant_predictions() -> None:

@@ -17,7 +17,16 @@ from snugdp.noise import Simulation
 from snugdp_studies.bench import classification
 from snugdp_studies.bench.classification import CONTENDERS, descent, made_up, measured
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Report, Score, Setting, contest, run
+from snugdp_studies.bench.contest.run import (
+    Contender,
+    ContestJob,
+    ContestPlan,
+    ContestReport,
+    ContestScore,
+    ContestSetting,
+    contest,
+    run,
+)
 from tests.studies.bench.test_contest import invoke, planned, write_tables
 
 TASK = classification.TASK
@@ -72,7 +81,7 @@ def test_measures_are_those_of_scikit_learn() -> None:
 def test_descent_spends_its_budget_and_no_more(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it adds noise to moves by at most the length it is calibrated for when one row comes or goes."""
     X, y = made_up(400, 3, classes)
-    found = tables.Split((X, y), (X[:9], y[:9]), (X, y), classes)
+    found = tables.TableSplit((X, y), (X[:9], y[:9]), (X, y), classes)
     seen: list[tuple[list[int], float]] = []
 
     def spy(self: Simulation, values: Any, law: Any) -> list[int]:
@@ -81,7 +90,7 @@ def test_descent_spends_its_budget_and_no_more(classes: int, monkeypatch: pytest
         return list(inside)
 
     monkeypatch.setattr(Simulation, "add_integers", spy)
-    setting = Setting(1.0, 1e-6, 1)
+    setting = ContestSetting(1.0, 1e-6, 1)
     descent(found, setting, steps=3, rate=1.0)
     whole, seen[:] = list(seen), []
     descent(replace(found, train=(X[1:], y[1:])), setting, steps=1, rate=1.0)
@@ -98,16 +107,17 @@ def test_methods_for_two_classes_are_left_out_elsewhere() -> None:
     assert [job.method for job in plan.jobs()] == ["trivial"]
 
 
-def scores(found: dict[str, tuple[float, float]], epsilon: float = 1.0) -> list[Score]:
-    job = Job("classification", "folder", "table", "norm", "auto", epsilon, 1e-6, 0)
-    return [Score(replace(job, method=name), numbers, 0.1) for name, numbers in found.items()]
+def scores(found: dict[str, tuple[float, float]], epsilon: float = 1.0) -> list[ContestScore]:
+    job = ContestJob("classification", "folder", "table", "norm", "auto", epsilon, 1e-6, 0)
+    return [ContestScore(replace(job, method=name), numbers, 0.1) for name, numbers in found.items()]
 
 
 def test_only_private_methods_without_public_rows_are_ranked() -> None:
     close = {"auto": (0.505, 0.2), "descent-20": (0.5, 0.198), "trivial": (0.69, 0.5), "scikit-learn": (0.1, 0.0)}
     far = {"auto": (0.6, 0.3), "descent-50": (0.5, 0.2), "scikit-learn-public": (0.2, 0.1)}
-    report = Report(
-        Plan("classification", "folder", ("table",), tuple(CONTENDERS), ("norm",)), [*scores(far, 4.0), *scores(close)]
+    report = ContestReport(
+        ContestPlan("classification", "folder", ("table",), tuple(CONTENDERS), ("norm",)),
+        [*scores(far, 4.0), *scores(close)],
     )
     first, second = report.contests()
     assert [cell.method for cell in first] == ["auto", "descent-20", "trivial", "scikit-learn"]

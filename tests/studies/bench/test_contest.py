@@ -12,7 +12,7 @@ import pytest
 from snugdp.noise.simulation import shuffled
 from snugdp_studies.bench import classification, regression
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.run import Plan, Report, Task, importable, noise_start, run
+from snugdp_studies.bench.contest.run import ContestPlan, ContestReport, ContestTask, importable, noise_start, run
 from tests.cli import people
 
 ROWS = 300
@@ -21,12 +21,16 @@ both = pytest.mark.parametrize("task", [regression.TASK, classification.TASK], i
 
 
 def planned(
-    task: Task, data: str | Path, datasets: list[str] | None = None, methods: list[str] | None = None, **rest: Any
-) -> Plan:
-    return Plan.of(task, str(data), datasets, methods, **{"variants": VARIANTS[task.name], **rest})
+    task: ContestTask,
+    data: str | Path,
+    datasets: list[str] | None = None,
+    methods: list[str] | None = None,
+    **rest: Any,
+) -> ContestPlan:
+    return ContestPlan.of(task, str(data), datasets, methods, **{"variants": VARIANTS[task.name], **rest})
 
 
-def invoke(task: Task, *arguments: object, code: int = 0) -> Any:
+def invoke(task: ContestTask, *arguments: object, code: int = 0) -> Any:
     return people.run("bench", task.name, *arguments, code=code)
 
 
@@ -35,7 +39,7 @@ def last_column() -> Any:
     return regression.made_up(ROWS, 3, heavy=False)[1] + 5
 
 
-def write_tables(folder: Path, task: Task) -> Path:
+def write_tables(folder: Path, task: ContestTask) -> Path:
     """Two tables that differ in their header only, with a constant column; labels are words."""
     X, _ = regression.made_up(ROWS, 3, heavy=False)
     last = last_column()
@@ -50,12 +54,12 @@ def write_tables(folder: Path, task: Task) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, task: Task) -> Path:
+def folder(tmp_path: Path, task: ContestTask) -> Path:
     return write_tables(tmp_path, task)
 
 
 @both
-def test_rows_are_scaled_and_split_as_said(task: Task, folder: Path) -> None:
+def test_rows_are_scaled_and_split_as_said(task: ContestTask, folder: Path) -> None:
     (X, y), (other, target) = (tables.load(task.tables, str(folder), name) for name in ("named", "plain"))
     assert np.array_equal(X, other)
     assert np.array_equal(y, target)
@@ -80,7 +84,7 @@ def test_rows_are_scaled_and_split_as_said(task: Task, folder: Path) -> None:
 def test_runs_repeat_themselves_in_any_number_of_processes(tmp_path: Path) -> None:
     folder = write_tables(tmp_path, regression.TASK)
     plan = planned(regression.TASK, folder, ["plain"], ["adassp", "ridge"], epsilons=(1.0,), seeds=2)
-    here, there = Report(plan, run(plan)), Report(plan, run(plan, jobs=2))
+    here, there = ContestReport(plan, run(plan)), ContestReport(plan, run(plan, jobs=2))
     assert [(c.method, c.measured) for c in here.cells] == [(c.method, c.measured) for c in there.cells]
 
 
@@ -107,7 +111,9 @@ REQUESTS = [
         (classification.TASK, ["--data", "{}", "--scalings", "round"], "--scalings are norm, box"),
     ],
 )
-def test_bad_requests_are_answered_in_a_sentence(task: Task, folder: Path, arguments: list[str], words: str) -> None:
+def test_bad_requests_are_answered_in_a_sentence(
+    task: ContestTask, folder: Path, arguments: list[str], words: str
+) -> None:
     result = invoke(task, *(argument.format(folder) for argument in arguments), code=1)
     assert words in " ".join(result.output.split())
     assert "Traceback" not in result.output
@@ -130,7 +136,7 @@ def test_bad_requests_are_answered_in_a_sentence(task: Task, folder: Path, argum
         (classification.TASK, "1,a\n1,b\n" * 50, "nothing to learn"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_named(tmp_path: Path, task: Task, text: str | bytes, words: str) -> None:
+def test_a_table_that_cannot_be_used_is_named(tmp_path: Path, task: ContestTask, text: str | bytes, words: str) -> None:
     name, content = ("odd.csv", text.encode()) if isinstance(text, str) else ("odd.csv.gz", text)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=rf"{re.escape(name)}.*{words}"):
@@ -138,7 +144,7 @@ def test_a_table_that_cannot_be_used_is_named(tmp_path: Path, task: Task, text: 
 
 
 @both
-def test_a_peer_that_is_not_there_is_left_out(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_there_is_left_out(task: ContestTask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "diffprivlib", None)
     assert not importable("diffprivlib")
     result = invoke(task, "--data", "synthetic", "--datasets", "even", "--methods", "diffprivlib,trivial", "--seeds", 1)

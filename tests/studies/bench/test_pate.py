@@ -11,7 +11,7 @@ import pytest
 from snugdp import Simulation
 from snugdp import pate as votes_of
 from snugdp_studies.bench.pate import speed, students
-from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, Job, Setting
+from snugdp_studies.bench.pate.students import CONFIDENT, DISTANCE, GAUSSIAN, StudentJob, StudentSetting
 from tests.cli.people import run
 from tests.studies.paper.test_pate import write_mnist
 
@@ -25,74 +25,74 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def setting(folder: Path) -> Setting:
+def setting(folder: Path) -> StudentSetting:
     return students.prepare(folder, teachers=80)
 
 
-def cell(setting: Setting, job: Job, seeds: int = 3) -> students.Cell:
+def cell(setting: StudentSetting, job: StudentJob, seeds: int = 3) -> students.StudentCell:
     (found,) = students.fill(setting, [job], 20, DELTA, seeds)
     return found
 
 
-def test_parts_are_apart(setting: Setting) -> None:
+def test_parts_are_apart(setting: StudentSetting) -> None:
     assert setting.votes.shape == (len(setting.pool), 3)
     assert set(setting.votes.sum(axis=1).tolist()) == {80}
     assert len(setting.proxy.whole) == len(setting.pool)
     assert len(setting.pool) + len(setting.public) + len(setting.test) == 240
 
 
-def test_plans_do_not_know_the_votes(setting: Setting) -> None:
+def test_plans_do_not_know_the_votes(setting: StudentSetting) -> None:
     other = replace(setting, votes=setting.votes[::-1, ::-1])
     for kind in ("random", "proxy"):
         for method in (GAUSSIAN, DISTANCE):
-            one, two = (students._proposal(s, Job(kind, method, 2.0), 20, DELTA) for s in (setting, other))
+            one, two = (students._proposal(s, StudentJob(kind, method, 2.0), 20, DELTA) for s in (setting, other))
             assert str(one.plan) == str(two.plan)
         assert setting.asked(kind, 10, 1).tolist() == other.asked(kind, 10, 1).tolist()
     assert setting.inside("votes").tolist() != other.inside("votes").tolist()  # which is why that kind is not private
 
 
-def test_the_half_that_chose_is_not_believed(setting: Setting) -> None:
+def test_the_half_that_chose_is_not_believed(setting: StudentSetting) -> None:
     chosen = setting.inside("proxy")
     first = setting.proxy.first[chosen]
     assert (first.max(axis=1) > students.PROXY_SURE * first[0].sum()).all()
     assert setting.believed("proxy").tolist() == setting.proxy.second[chosen].tolist()
 
 
-def test_gaussian_noise_never_refuses_and_teaches(setting: Setting) -> None:
-    found = cell(setting, Job("random", GAUSSIAN, 8.0))
+def test_gaussian_noise_never_refuses_and_teaches(setting: StudentSetting) -> None:
+    found = cell(setting, StudentJob("random", GAUSSIAN, 8.0))
     assert (found.refused, found.tested, found.answers) == (0.0, False, 20.0)
     assert found.student is not None
     assert found.student > 0.6
-    assert found == cell(setting, Job("random", GAUSSIAN, 8.0))  # the same noise for the same job
+    assert found == cell(setting, StudentJob("random", GAUSSIAN, 8.0))  # the same noise for the same job
 
 
-def test_refusals_are_counted(setting: Setting) -> None:
+def test_refusals_are_counted(setting: StudentSetting) -> None:
     agreed, tied = np.array([[80, 0, 0]]), np.array([[40, 40, 0]])
     proxy = replace(setting.proxy, whole=np.repeat(agreed, len(setting.pool), axis=0))
     alike = replace(setting, proxy=proxy, votes=np.repeat(tied, len(setting.pool), axis=0))
-    found = cell(alike, Job("random", DISTANCE, 1.0))
+    found = cell(alike, StudentJob("random", DISTANCE, 1.0))
     assert found.tested  # the belief is wrong, and the test finds out
     assert (found.refused, found.student, found.right, found.answers) == (1.0, None, None, None)
     good = replace(alike, votes=proxy.whole)
-    found = cell(good, Job("random", DISTANCE, 1.0))
+    found = cell(good, StudentJob("random", DISTANCE, 1.0))
     assert (found.refused, found.answers) == (0.0, 20.0)
 
 
-def test_confident_answers_are_fewer(setting: Setting) -> None:
-    proposal = students._proposal(setting, Job("random", CONFIDENT, 50.0), 20, DELTA)
+def test_confident_answers_are_fewer(setting: StudentSetting) -> None:
+    proposal = students._proposal(setting, StudentJob("random", CONFIDENT, 50.0), 20, DELTA)
     assert proposal.plan.proposal["threshold"] == round(0.7 * 80)
-    run = students._run(setting, Job("random", CONFIDENT, 50.0), proposal, 20, 1)
+    run = students._run(setting, StudentJob("random", CONFIDENT, 50.0), proposal, 20, 1)
     assert run is None or run.answers < 20
 
 
-def test_equal_noise(setting: Setting) -> None:
+def test_equal_noise(setting: StudentSetting) -> None:
     jobs = students.equal_noise(setting, [12.0], ["random"], 20, DELTA)
     assert [job.method for job in jobs] == [GAUSSIAN, DISTANCE]
     assert jobs[1].epsilon <= jobs[0].epsilon
     assert {cell(setting, job, 1).sigma for job in jobs} == {12.0}
 
 
-def test_too_few_queries(setting: Setting) -> None:
+def test_too_few_queries(setting: StudentSetting) -> None:
     with pytest.raises(ValueError, match="there are only"):
         setting.asked("random", 10_000, 1)
 

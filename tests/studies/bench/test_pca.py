@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from snugdp_studies.bench import pca
-from snugdp_studies.bench.pca import CASES, Cell, sample, summaries
+from snugdp_studies.bench.pca import CASES, PCACell, sample, summaries
 from tests.cli.people import run
 
 
@@ -42,13 +42,13 @@ def test_numbers_of_components_are_chosen() -> None:
 
 def test_summaries_average_both_ends() -> None:
     cells = [
-        Cell("t", 1, 5.0, 1.0, "new", 1.0, ratio, used, 0.9)
+        PCACell("t", 1, 5.0, 1.0, "new", 1.0, ratio, used, 0.9)
         for ratio, used in ((1.1, 0), (1.0, 0), (0.5, 1), (0.7, 0.5))
     ]
-    (found,) = summaries([*cells, Cell("t", 1, 5.0, 1.0, "gauss", 1.0, 1.0, 0, 0.9)])
+    (found,) = summaries([*cells, PCACell("t", 1, 5.0, 1.0, "gauss", 1.0, 1.0, 0, 0.9)])
     assert found.fallback == pytest.approx(1.05)
     assert (found.large, found.worst) == (0.5, 1.1)
-    assert summaries([Cell("t", 1, 5.0, 1.0, "new", 1.0, 0.5, 1, 0.9)])[0].fallback is None
+    assert summaries([PCACell("t", 1, 5.0, 1.0, "new", 1.0, 0.5, 1, 0.9)])[0].fallback is None
 
 
 def test_a_run_from_the_command_line() -> None:

@@ -10,7 +10,15 @@ from rich.console import Console
 
 from snugdp_studies.bench import regression
 from snugdp_studies.bench.contest import tables
-from snugdp_studies.bench.contest.run import Contender, Job, Plan, Report, Score, Setting, run
+from snugdp_studies.bench.contest.run import (
+    Contender,
+    ContestJob,
+    ContestPlan,
+    ContestReport,
+    ContestScore,
+    ContestSetting,
+    run,
+)
 from snugdp_studies.bench.regression import CONTENDERS
 from tests.studies.bench.test_contest import invoke, last_column, planned, write_tables
 
@@ -52,13 +60,13 @@ def test_a_run_from_the_command_line_writes_every_number(folder: Path, tmp_path:
 def test_the_loose_bound_reaches_the_method(folder: Path) -> None:
     seen = []
 
-    def fit(split: tables.Split, setting: Setting) -> None:
+    def fit(split: tables.TableSplit, setting: ContestSetting) -> None:
         seen.append((setting.epsilon, setting.delta, setting.variant))
 
     plan = planned(TASK, folder, ["plain"], ["output"], epsilons=(2.0,), delta=1e-5, seeds=1, variants=(1.0, 3.0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(CONTENDERS, "output", Contender("output", "ours", fit))
-        report = Report(plan, run(plan))
+        report = ContestReport(plan, run(plan))
     assert seen == [(2.0, 1e-5, 1.0), (2.0, 1e-5, 3.0)]
     y = tables.split(TASK.tables, str(folder), "plain", 0).test[1]
     assert report.cells[0].second == 1
@@ -71,7 +79,7 @@ def test_an_answer_that_is_no_number_is_the_worst(folder: Path, entry: float) ->
     with pytest.MonkeyPatch.context() as patch:
         wild = Contender("descent", "peer", lambda split, setting: np.full(3, entry))
         patch.setitem(CONTENDERS, "descent", wild)
-        report = Report(plan, run(plan))
+        report = ContestReport(plan, run(plan))
     (group,) = report.contests()
     winner = report.best(group)
     assert winner is not None
@@ -79,22 +87,22 @@ def test_an_answer_that_is_no_number_is_the_worst(folder: Path, entry: float) ->
     assert (group[0].mean, group[0].deviation) == (np.inf, np.inf)
 
 
-def scores(errors: dict[str, list[float]], epsilon: float = 1.0, factor: float = 1.0) -> list[Score]:
-    job = Job("regression", "folder", "table", factor, "auto", epsilon, 1e-6, 0)
+def scores(errors: dict[str, list[float]], epsilon: float = 1.0, factor: float = 1.0) -> list[ContestScore]:
+    job = ContestJob("regression", "folder", "table", factor, "auto", epsilon, 1e-6, 0)
     return [
-        Score(replace(job, method=method, number=number), (error, 0.0), 0.1)
+        ContestScore(replace(job, method=method, number=number), (error, 0.0), 0.1)
         for method, found in errors.items()
         for number, error in enumerate(found)
     ]
 
 
 def test_only_private_methods_without_public_rows_are_ranked() -> None:
-    plan = Plan("regression", "folder", ("table",), tuple(CONTENDERS), (1.0, 5.0))
+    plan = ContestPlan("regression", "folder", ("table",), tuple(CONTENDERS), (1.0, 5.0))
     close = {"auto": [1.0, 1.02], "sufficient": [1.3, 1.1], "adassp": [1.0, 1.008], "trivial": [5.0, 5.0]}
     outside = {"ridge": [0.1, 0.1], "ridge-public": [0.2, 0.2], "sufficient-validation": [0.3, 0.3]}
     far = {"auto": [2.0, 2.0], "adassp": [1.0, 1.0], "descent": [4.0, 4.0]}
     found = [*scores(close | outside), *scores(far, 4.0), *scores({"auto": [8.0, 8.0]}, 4.0, 5.0)]
-    report = Report(plan, tuple(reversed(found)))
+    report = ContestReport(plan, tuple(reversed(found)))
     first, second = report.contests(1.0)
     winners = [report.best(group) for group in (first, second)]
     assert [cell.method for cell in winners if cell] == ["adassp", "adassp"]

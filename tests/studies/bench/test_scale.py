@@ -10,8 +10,8 @@ from rich.console import Console
 
 from snugdp_studies.bench.scale import show
 from snugdp_studies.bench.scale.cluster import Release, SparkCosts, family_seconds, planned
-from snugdp_studies.bench.scale.process import Spent
-from snugdp_studies.bench.scale.run import MODELS, Pair, growth
+from snugdp_studies.bench.scale.process import JobSpent
+from snugdp_studies.bench.scale.run import MODELS, JobPair, growth
 from snugdp_studies.bench.scale.work import JOBS, gram, newton, write_rows, write_values
 
 
@@ -35,7 +35,7 @@ def test_every_job_runs_on_its_file(files: dict[str, Path]) -> None:
 
 def test_ratios_growth_and_plans() -> None:
     pairs = [
-        Pair(MODELS[0], "Parquet", rows, Spent(cpu, cpu, 100.0), Spent(1.0, 1.0, 50.0))
+        JobPair(MODELS[0], "Parquet", rows, JobSpent(cpu, cpu, 100.0), JobSpent(1.0, 1.0, 50.0))
         for rows, cpu in ((10, 2.0), (100, 12.0))
     ]
     assert pairs[1].ratio == 12.0
@@ -51,7 +51,7 @@ def test_ratios_growth_and_plans() -> None:
 @pytest.mark.slow
 def test_the_tables_are_printed(tmp_path: Path) -> None:
     console = Console(width=200, record=True)
-    show.show(console, ["models", "gram", "csv", "median"], show.Sizes([2000, 4000], [2000], 1), tmp_path)
+    show.show(console, ["models", "gram", "csv", "median"], show.ScaleSizes([2000, 4000], [2000], 1), tmp_path)
     printed = console.export_text()
     for name in ("LogisticRegression", "Newton's method in numpy", "growth", "CSV", "polars' median"):
         assert name in printed

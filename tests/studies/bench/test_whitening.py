@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from snugdp_studies.bench.inference import Design
+from snugdp_studies.bench.inference import Population
 from snugdp_studies.bench.whitening import BOUNDS, run, run_tables
 
 
 def test_loose_bounds_are_where_whitening_wins() -> None:
-    (found,) = run(2, [Design("loose", 3000, 2, 1.0, wide=(20.0, 1.0))])
+    (found,) = run(2, [Population("loose", 3000, 2, 1.0, wide=(20.0, 1.0))])
     least, auto, whitened = found.errors
     assert (found.rows, found.width, found.bounds, found.wins) == (3000, 2, "public", 1.0)
     assert least < whitened < auto / 3

@@ -18,7 +18,7 @@ from snugdp_studies.bench.contest.tables import split
 from snugdp_studies.bench.regression import TASK, made_up
 from snugdp_studies.paper import data as public
 from snugdp_studies.paper import figure1 as figure
-from snugdp_studies.paper.figure1 import GRID, METHODS, Plan, cells
+from snugdp_studies.paper.figure1 import GRID, METHODS, Figure1Plan, cells
 from snugdp_studies.paper.linear import (
     NotPrivateSums,
     not_private_adaops,
@@ -81,7 +81,7 @@ def test_adassp_as_published_costs_less_than_it_says(epsilon: float) -> None:
 
 @pytest.mark.slow
 def test_a_run_is_repeatable_and_counts_its_scores(tmp_path: Path) -> None:
-    plan = Plan(epsilons=(1.0,), seeds=2, grid=False)
+    plan = Figure1Plan(epsilons=(1.0,), seeds=2, grid=False)
     scores = [list(figure.run(MADE_UP, plan, FAST)) for _ in range(2)]
     assert str(scores[0]) == str(scores[1])
     assert len(scores[0]) == 2 * (len(FAST) + 3)
@@ -100,7 +100,7 @@ def test_a_run_is_repeatable_and_counts_its_scores(tmp_path: Path) -> None:
 
 
 def test_quartiles_bear_an_infinite_error() -> None:
-    scores = [figure.Score("t", "honest", "m", 1.0, mse, True) for mse in (1.0, 2.0, 3.0, math.inf)]
+    scores = [figure.Figure1Error("t", "honest", "m", 1.0, mse, True) for mse in (1.0, 2.0, 3.0, math.inf)]
     assert cells(scores)[0].quartiles[1] == 2.5
 
 
@@ -116,7 +116,7 @@ def write_table(file: Path, seed: int) -> bytes:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, name in enumerate(("bike", "elevators")):
         write_table(tmp_path / f"{name}.csv.gz", seed)
-    monkeypatch.setattr(figure, "QUICK", Plan(epsilons=(1.0,), seeds=2, grid=False))
+    monkeypatch.setattr(figure, "QUICK", Figure1Plan(epsilons=(1.0,), seeds=2, grid=False))
     monkeypatch.setattr(figure, "METHODS", tuple(method for method in FAST if method.name == "AdaSSP"))
     monkeypatch.setattr(figure, "_picture", lambda *_: [])
     out = tmp_path / "out"
@@ -187,7 +187,9 @@ def test_the_real_tables() -> None:
     folder = {real_data(f"{name}.csv.gz").parent for name in tables}.pop()
     sources = {name: partial(split, TASK.tables, str(folder), name) for name in tables}
     honest = [method for method in METHODS if method.version == "honest" and method.name in KNOWN]
-    found = {(cell.table, cell.method): cell for cell in cells(figure.run(sources, Plan(epsilons=(1.0,)), honest))}
+    found = {
+        (cell.table, cell.method): cell for cell in cells(figure.run(sources, Figure1Plan(epsilons=(1.0,)), honest))
+    }
     for method, numbers in KNOWN.items():
         for table, (mean, deviation) in zip(tables, numbers, strict=True):
             error = found[table, method].mean

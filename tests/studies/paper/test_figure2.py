@@ -10,8 +10,8 @@ import pytest
 
 from snugdp.noise import Simulation
 from snugdp_studies.paper import figure2
-from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Plan, printed_curves, reference_curves
-from snugdp_studies.paper.pate.curves import Case, not_private_curves
+from snugdp_studies.paper.figure2 import CALIBRATED, MNIST, Figure2Plan, printed_curves, reference_curves
+from snugdp_studies.paper.pate.curves import KnownVotes, not_private_curves
 from snugdp_studies.paper.pate.data import Votes, stored
 from tests.cli.people import run
 from tests.real_data import real_data
@@ -27,13 +27,13 @@ TABLE = (
     ("low_200", 25.8760, 3.2565, 0.2676, 0.2525, 0.8291, 0.9845),
     ("low_200", 48.5693, 1.6059, 0.5291, 0.4730, 1.3494, 1.4520),
 )
-SMALL = Plan(sigmas=(30.29,), calibrated_sigmas=(30.29,), curves=("gaussian", "theorem6", "printed", "fixed"))
+SMALL = Figure2Plan(sigmas=(30.29,), calibrated_sigmas=(30.29,), curves=("gaussian", "theorem6", "printed", "fixed"))
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]}-{row[1]}")
 def test_the_calibrated_votes(row: tuple[Any, ...]) -> None:
     name, sigma, *expected = row
-    case = Case(histograms(name), 400, sigma, DELTA)
+    case = KnownVotes(histograms(name), 400, sigma, DELTA)
     found = not_private_curves(case, ["gaussian"]) | reference_curves(case)
     values = [found[curve] for curve in ("gaussian", "theorem6_grid", "closed", "distance_6", "distance_8")]
     assert values == pytest.approx(expected, abs=5.1e-5)
@@ -41,14 +41,14 @@ def test_the_calibrated_votes(row: tuple[Any, ...]) -> None:
 
 def test_the_published_curves() -> None:
     """The Gaussian curve is that of T = 100, and order 22 puts a floor under the data-dependent one."""
-    found = printed_curves(Case(histograms("high_200"), 400, 13.786, DELTA))
+    found = printed_curves(KnownVotes(histograms("high_200"), 400, 13.786, DELTA))
     assert found["gaussian_drawn"] == pytest.approx(5.44872, abs=2e-4)
     assert found["theorem6_order22"] == pytest.approx(0.58124, abs=1e-3)
     assert found["gaussian_printed"] == pytest.approx(8.014, abs=1e-3)
 
 
 def test_what_is_honest_is_never_below_what_is_exact() -> None:
-    case = Case(histograms("high_200"), 400, 30.29, DELTA)
+    case = KnownVotes(histograms("high_200"), 400, 30.29, DELTA)
     found = not_private_curves(case, ["gaussian", "pair", "renyi"]) | reference_curves(case)
     assert (
         found["pair"] < found["closed"] < found["renyi"] < found["gaussian"] < printed_curves(case)["gaussian_printed"]
@@ -58,7 +58,7 @@ def test_what_is_honest_is_never_below_what_is_exact() -> None:
 
 def test_accuracy_is_that_of_the_noisy_labels() -> None:
     votes = np.array([[20, 15, 5], [14, 13, 13]])
-    case = Case(votes, 40, 4.0, DELTA)
+    case = KnownVotes(votes, 40, 4.0, DELTA)
     labels = np.array([0, 2])
     noise = Simulation(1)
     from fractions import Fraction
@@ -137,7 +137,7 @@ def test_votes_are_trained_where_there_are_pictures_only(tmp_path: Path, monkeyp
 @pytest.mark.nightly
 def test_the_real_votes() -> None:
     votes = stored(real_data("mnist_votes_400.npz"))
-    plan = Plan(curves=("gaussian", "theorem6", "tight", "renyi"))
+    plan = Figure2Plan(curves=("gaussian", "theorem6", "tight", "renyi"))
     known = {  # sigma 21.0: exact Gaussian, Theorem 6, J, distance test, accuracy
         "high": (4.142, 0.892, 0.762, 1.358, 0.916),
         "low": (2.644, 2.844, 2.643, 2.871, 0.373),

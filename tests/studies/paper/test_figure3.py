@@ -9,7 +9,7 @@ import pytest
 
 from snugdp.mechanisms.votes.vote import envelope, log_losing_probability
 from snugdp_studies.paper import drawing, figure3
-from snugdp_studies.paper.figure3 import Plan
+from snugdp_studies.paper.figure3 import Figure3Plan
 from tests.cli.people import run
 
 # Error rate; total epsilon of Laplace pure, Laplace with delta, classic PTR, best Gen-PTR: gap 100, delta 1e-6.
@@ -32,7 +32,7 @@ SPLITS = (
     (0.5, -85.2, -34.9, -37.9, -42.0),
     (2.0, -20.6, -2.6, -5.7, -10.0),
 )
-PLAN = Plan(errors=tuple(row[0] for row in COSTS))
+PLAN = Figure3Plan(errors=tuple(row[0] for row in COSTS))
 
 
 def of(rows: list[dict[str, object]], version: str, method: str, value: str = "epsilon") -> list[float]:
@@ -80,7 +80,7 @@ def test_the_papers_split_by_hand() -> None:
 
 
 def test_losses_by_the_gap() -> None:
-    rows = figure3.losses(Plan(gaps=(0, 1, 5, 20)))
+    rows = figure3.losses(Figure3Plan(gaps=(0, 1, 5, 20)))
     assert of(rows, "honest", "pure loss") == pytest.approx([8.2082, 9.3939, 9.8241, 9.9517], abs=1e-4)
     printed = of(rows, "as printed", "displayed bound")
     assert printed == sorted(printed, reverse=True)
@@ -93,7 +93,7 @@ def test_losses_by_the_gap() -> None:
 
 @pytest.mark.slow
 def test_files(tmp_path: Path) -> None:
-    plan = Plan(errors=(1e-1, 1e-5), scales=(0.5,))
+    plan = Figure3Plan(errors=(1e-1, 1e-5), scales=(0.5,))
     files = {file.name for file in figure3.save(tmp_path, plan)}
     assert files == {"figure3.png", "figure3.svg", "figure3.csv", "figure3.json"}
     with (tmp_path / "figure3.csv").open() as file:
@@ -109,7 +109,7 @@ def test_files(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def save(folder: Path, plan: Plan) -> list[Path]:
+    def save(folder: Path, plan: Figure3Plan) -> list[Path]:
         asked.append(plan)
         return [folder / "figure3.png"]
 
@@ -118,7 +118,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = run("paper", "figure3", "--quick", "--json", "--out", out)
     assert json.loads(answer.stdout) == {"files": {"figure3": [str(out / "figure3.png")]}}
     assert run("paper", "figure3", "--out", out).stdout.strip() == str(out / "figure3.png")
-    assert asked == [figure3.QUICK, Plan()]
+    assert asked == [figure3.QUICK, Figure3Plan()]
 
 
 def test_the_same_numbers_give_the_same_picture(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_same_numbers_give_the_same_picture(tmp_path: Path) -> None:
         with drawing.look():
             figure = Figure(layout="constrained")
             panel = figure.subplots()
-            line = drawing.Line("line", drawing.RED, "o")
+            line = drawing.CurveStyle("line", drawing.RED, "o")
             drawing.drawn(panel, [1, 2, 3], [1, math.inf, 2], line, [(0, 1), (0, 1), (0, 3)])
             drawing.stamped(panel)
             png, svg = drawing.saved(figure, tmp_path, name)

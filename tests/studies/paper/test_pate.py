@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from snugdp import Budget, Exact, Simulation, pate
 from snugdp.cli.main import app
 from snugdp_studies.paper.pate import curves, experiment
-from snugdp_studies.paper.pate.curves import CURVES, Case
-from snugdp_studies.paper.pate.data import Images, KernelRidge, Votes, mnist, public_part, read_idx, stored, voted
-from snugdp_studies.paper.pate.study import Selection, Study, selected
+from snugdp_studies.paper.pate.curves import CURVES, KnownVotes
+from snugdp_studies.paper.pate.data import KernelRidge, Pictures, Votes, mnist, public_part, read_idx, stored, voted
+from snugdp_studies.paper.pate.study import QuerySelection, Study, selected
 from tests.errata.numerics import theorem6
 from tests.mechanisms.noisy_votes import largest_loss
 
@@ -111,7 +111,7 @@ def test_the_algorithm_as_printed_runs_and_only_with_a_simulation() -> None:
 @pytest.mark.slow
 def test_curves_are_in_order() -> None:
     votes = np.array([[90, 6, 4], [85, 10, 5], [70, 20, 10]] * 20)
-    case = Case(votes, 100, 20.0, DELTA)
+    case = KnownVotes(votes, 100, 20.0, DELTA)
     found = curves.not_private_curves(case)
     assert list(found) == [curve.name for curve in CURVES]
     assert max(found["pair"], found["tight"]) <= found["theorem6"] <= found["gaussian"]
@@ -121,7 +121,7 @@ def test_curves_are_in_order() -> None:
 
 def test_the_fitted_epsilon_is_what_the_library_passes() -> None:
     votes = np.array([[90, 6, 4], [85, 10, 5], [70, 20, 10]] * 20)
-    case = Case(votes, 100, 12.0, DELTA)
+    case = KnownVotes(votes, 100, 12.0, DELTA)
     plain = curves.gaussian_epsilon(case)
     epsilon = curves.not_private_sharp_epsilon(case, plain)
     assert curves.not_private_chance(case, case.believed, epsilon) >= curves.LIKELY
@@ -168,8 +168,8 @@ def test_teachers_have_disjoint_parts_and_learn(folder: Path) -> None:
 def test_shared_parts_differ_from_teacher_to_teacher() -> None:
     seen = []
 
-    class Watching(Images):
-        def part(self, places: Any) -> Images:
+    class Watching(Pictures):
+        def part(self, places: Any) -> Pictures:
             seen.append(tuple(sorted(places.tolist())))
             return super().part(places)
 
@@ -185,7 +185,7 @@ def test_shared_parts_differ_from_teacher_to_teacher() -> None:
 
 def test_kernel_ridge_is_the_minimiser() -> None:
     pixels, labels = pictures(40)
-    images = Images((pixels.reshape(40, -1) / 255).astype(np.float32), labels.astype(np.int64))
+    images = Pictures((pixels.reshape(40, -1) / 255).astype(np.float32), labels.astype(np.int64))
     model = KernelRidge.fit(images, 3, gamma=0.5, ridge=0.1)
     squares = ((images.rows[:, None, :] - images.rows[None, :, :]) ** 2).sum(axis=2)
     system = np.exp(-0.5 * squares) @ model.weights + 0.1 * model.weights
@@ -208,9 +208,9 @@ def test_stored_votes(tmp_path: Path) -> None:
 
 def test_sets_by_consensus() -> None:
     tops = np.array([90, 30, 80, 60, 95])
-    assert Selection("", low=0.7).places(tops, 100, 10).tolist() == [0, 2, 4]
-    assert Selection("", high=0.5).places(tops, 100, 10).tolist() == [1]
-    assert len(Selection("").places(tops, 100, 3)) == 3
+    assert QuerySelection("", low=0.7).places(tops, 100, 10).tolist() == [0, 2, 4]
+    assert QuerySelection("", high=0.5).places(tops, 100, 10).tolist() == [1]
+    assert len(QuerySelection("").places(tops, 100, 3)) == 3
     votes = Votes(np.array([[9, 1], [8, 2]]))
     with pytest.raises(ValueError, match="no query is in the set low"):
         selected(votes, ["low"], 5)

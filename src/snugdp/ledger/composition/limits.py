@@ -32,7 +32,7 @@ MOST_EQUAL = 64  # charges like the first that the main box makes an effort to h
 _HALVINGS, _MAX_HALVINGS = 4, 24  # halvings of the shares, for many charges like the first, and for the first alone
 _STEPS = 30
 _MAX_BRANCHES = 4  # of an atom that a box may hold many times
-_GRID, _LEAST = Fraction(2) ** costs.GRID, Fraction(2) ** 400
+_GRID, _INVERSE_MINIMUM = Fraction(2) ** costs.GRID, Fraction(2) ** 400
 _MAX_EPSILON = 10_000  # epsilon; beyond it no variation is taken, for 1 + e^epsilon is too long a number
 
 
@@ -439,7 +439,7 @@ def _written(value: Fraction) -> Fraction:
 
 def _short(value: Fraction) -> Fraction:
     """The number cut down to 64 bits; to nothing if it is too small to be written so."""
-    if value * _LEAST < 1:
+    if value * _INVERSE_MINIMUM < 1:
         return Fraction(0)
     scale = Fraction(2) ** (64 - value.numerator.bit_length() + value.denominator.bit_length())
     return math.floor(value * scale) / scale

@@ -40,7 +40,7 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
-_CLEAR, _SURE = 3.0, 4.5  # deviations of noise
+_CLEAR_DEVIATIONS, _SURE_DEVIATIONS = 3.0, 4.5  # deviations of noise
 _MIN_RADIUS = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
 _ABOVE = 1 - 1e-9
 _POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
@@ -125,7 +125,7 @@ class Whitening:
         spread = _as_matrix(wide)
         counts = data.map(lambda table: _lengths(of_design(table, self.design), spread))
         noisy = noise.at("radius").add_integers(counts, Gaussian(1 / self.radius))  # 3
-        rows = max(float(sum(noisy)), _CLEAR * math.sqrt(len(noisy)) / float(self.radius))
+        rows = max(float(sum(noisy)), _CLEAR_DEVIATIONS * math.sqrt(len(noisy)) / float(self.radius))
         radius = radius_from_counts(
             noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
         )
@@ -198,7 +198,7 @@ def radius_from_counts(
     total, place = 0.0, 0
     for place, count in enumerate(counts):
         total += count
-        if total > max(fraction * rows, clear(place + 1, 1 / mu, _CLEAR)):
+        if total > max(fraction * rows, clear(place + 1, 1 / mu, _CLEAR_DEVIATIONS)):
             break
     else:
         place = 0
@@ -218,7 +218,7 @@ def least_error(counts: Sequence[float], mu: float, least: float, noise: float) 
     >>> round(least_error([0, 0, 0, 0, 0, 0, 0, 4000, 6000, 0], 0.1, 2**-4.0, 5.0), 4)
     0.0884
     """
-    sure = clear(1, 1 / mu, _SURE)
+    sure = clear(1, 1 / mu, _SURE_DEVIATIONS)
     places = [place for place, count in enumerate(counts) if count > sure]
     if not places:
         return least

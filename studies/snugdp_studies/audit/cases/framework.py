@@ -168,11 +168,11 @@ def _refusing(
     )
     plan = Plan(name, THEOREM, steps)
 
-    class Shown:
+    class ShownDraw:
         def draw(self, data: Secret[Rows], noise: Noise) -> Any:
             return draw(data, noise)
 
-    return lambda rows, noise: release_or_refuse(plan, test, Shown(), Secret(rows), ReleaseContext(noise))
+    return lambda rows, noise: release_or_refuse(plan, test, ShownDraw(), Secret(rows), ReleaseContext(noise))
 
 
 def _interquartile() -> Case[Rows]:

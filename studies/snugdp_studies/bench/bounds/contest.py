@@ -36,7 +36,7 @@ Fit: TypeAlias = Callable[[Table, float, float, int], float]
 
 
 @dataclass(frozen=True)
-class Setting:
+class BoundsSetting:
     """Which tables, budgets and draws."""
 
     data: str
@@ -49,7 +49,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BoundsComparison:
     """All scores of one table and budget, by contender; ``larger``: whether a larger score is better."""
 
     table: str
@@ -76,7 +76,7 @@ class Comparison:
         return (public - private if self.larger else private - public) / public
 
 
-def run(setting: Setting, contenders: Mapping[str, Fit] | None = None) -> Iterator[Comparison]:
+def run(setting: BoundsSetting, contenders: Mapping[str, Fit] | None = None) -> Iterator[BoundsComparison]:
     """Every table and budget in turn."""
     fits = contenders or (LABELS if setting.labels else NUMBERS)
     for name in setting.tables:
@@ -87,7 +87,7 @@ def run(setting: Setting, contenders: Mapping[str, Fit] | None = None) -> Iterat
                 contender: [fit(table, epsilon, setting.delta, seed) for seed in range(setting.draws)]
                 for contender, fit in fits.items()
             }
-            yield Comparison(name, len(X), X.shape[1], epsilon, scores, larger=not setting.labels)
+            yield BoundsComparison(name, len(X), X.shape[1], epsilon, scores, larger=not setting.labels)
 
 
 # ---- numbers

@@ -26,14 +26,14 @@ from rich.table import Column, Table
 
 from snugdp_studies.bench.contest import tables
 from snugdp_studies.bench.contest.speed import one_thread
-from snugdp_studies.bench.contest.tables import Scaling, Split, Tables
+from snugdp_studies.bench.contest.tables import Scaling, Tables, TableSplit
 
 _PACKAGES = ("snugdp", "numpy", "scipy", "scikit-learn", "diffprivlib")
 Kind: TypeAlias = Literal["ours", "peer", "public", "reference"]
 
 
 @dataclass(frozen=True)
-class Setting:
+class ContestSetting:
     """What a contender is told besides the rows: the budget, where its noise starts, and the variant of the contest."""
 
     epsilon: float
@@ -50,7 +50,7 @@ class Contender:
 
     name: str
     kind: Kind
-    fit: Callable[[Split, Setting], Any]
+    fit: Callable[[TableSplit, ContestSetting], Any]
     binary: bool = False
 
     @property
@@ -59,7 +59,7 @@ class Contender:
         return self.kind in ("ours", "peer")
 
 
-class Task(ABC):
+class ContestTask(ABC):
     """One contest. A variant is one more way in which every method is run: a scaling, or a loose bound.
 
     ``measures``: the names of what a fit is measured by; the mean of the first decides who is best. ``noise_of``: on
@@ -84,23 +84,23 @@ class Task(ABC):
         """Raise a ValueError if there is no such variant."""
 
     @abstractmethod
-    def measure(self, answer: Any, split: Split) -> tuple[float, float]:
+    def measure(self, answer: Any, split: TableSplit) -> tuple[float, float]:
         """What is measured of a contender's answer on the held-out rows."""
 
     @abstractmethod
-    def title(self, cell: Cell) -> str:
+    def title(self, cell: ContestCell) -> str:
         """The heading of the table in which a cell stands."""
 
     @abstractmethod
-    def columns(self, cell: Cell, winner: Cell | None, group: Sequence[Cell]) -> dict[str, str]:
+    def columns(self, cell: ContestCell, winner: ContestCell | None, group: Sequence[ContestCell]) -> dict[str, str]:
         """One row of the table of a group, by its headings."""
 
-    def rivals(self, group: Sequence[Cell]) -> list[Cell]:
+    def rivals(self, group: Sequence[ContestCell]) -> list[ContestCell]:
         """Those to which a method of ours is compared for the share of cells in which it is as good as all."""
         return [cell for cell in group if self.contenders[cell.method].kind == "peer"]
 
     @abstractmethod
-    def extra(self, report: Report, method: str) -> float | None:
+    def extra(self, report: ContestReport, method: str) -> float | None:
         """One more number about a method of ours over all tables."""
 
     def parts(self, variants: Sequence[Any]) -> Sequence[Any]:
@@ -112,7 +112,7 @@ class Task(ABC):
         return "all cells"
 
     @abstractmethod
-    def summary(self, found: Summary, plan: Plan) -> dict[str, str]:
+    def summary(self, found: ContestSummary, plan: ContestPlan) -> dict[str, str]:
         """A method of ours over all tables, by the headings of the summary."""
 
     def chosen(self, asked: list[str] | None) -> list[str]:
@@ -122,9 +122,9 @@ class Task(ABC):
         return [name for name in self.contenders if not asked or name in asked]
 
 
-def named(name: str) -> Task:
+def named(name: str) -> ContestTask:
     """The task of this name, in any process."""
-    task: Task = importlib.import_module(f"snugdp_studies.bench.{name}").TASK
+    task: ContestTask = importlib.import_module(f"snugdp_studies.bench.{name}").TASK
     return task
 
 
@@ -147,7 +147,7 @@ def importable(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContestPlan:
     """What is to be run."""
 
     task: str
@@ -161,8 +161,8 @@ class Plan:
 
     @classmethod
     def of(
-        cls, task: Task, data: str | None, datasets: list[str] | None, methods: list[str] | None, **rest: Any
-    ) -> Plan:
+        cls, task: ContestTask, data: str | None, datasets: list[str] | None, methods: list[str] | None, **rest: Any
+    ) -> ContestPlan:
         """The plan, if there are such tables and such methods."""
         names = tuple(task.tables.chosen(data, datasets))
         plan = cls(task.name, str(data), names, tuple(task.chosen(methods)), **rest)
@@ -178,12 +178,12 @@ class Plan:
         """Methods that cannot run here."""
         return tuple(name for name in self.methods if not importable(name))
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[ContestJob]:
         """Every fit, in turn over the methods, so that a busy moment hits all of them alike."""
         task, missing = named(self.task), self.missing
         wanted = [task.contenders[name] for name in self.methods if name not in missing]
         return [
-            Job(self.task, self.data, dataset, variant, each.name, epsilon, self.delta, number)
+            ContestJob(self.task, self.data, dataset, variant, each.name, epsilon, self.delta, number)
             for dataset, variant, number, epsilon, each in product(
                 self.datasets, self.variants, range(self.seeds), self.epsilons, wanted
             )
@@ -192,7 +192,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Job:
+class ContestJob:
     """One fit."""
 
     task: str
@@ -206,37 +206,39 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Score:
+class ContestScore:
     """What came of it: what the task measures, and the seconds of the fit."""
 
-    job: Job
+    job: ContestJob
     measured: tuple[float, float]
     seconds: float
 
 
-Watch: TypeAlias = Callable[[Iterable[Score], int], Iterable[Score]]
+Watch: TypeAlias = Callable[[Iterable[ContestScore], int], Iterable[ContestScore]]
 
 
-def one(job: Job) -> Score:
+def one(job: ContestJob) -> ContestScore:
     """Run one fit on one thread."""
     task = named(job.task)
     split = tables.split(task.tables, job.data, job.dataset, job.number, task.scaling(job.variant))
-    setting = Setting(job.epsilon, job.delta, noise_start(*(getattr(job, name) for name in task.noise_of)), job.variant)
+    setting = ContestSetting(
+        job.epsilon, job.delta, noise_start(*(getattr(job, name) for name in task.noise_of)), job.variant
+    )
     with one_thread():
         before = perf_counter()
         answer = task.contenders[job.method].fit(split, setting)
         seconds = perf_counter() - before
-    return Score(job, task.measure(answer, split), seconds)
+    return ContestScore(job, task.measure(answer, split), seconds)
 
 
-def run(plan: Plan, jobs: int = 1, watch: Watch | None = None) -> list[Score]:
+def run(plan: ContestPlan, jobs: int = 1, watch: Watch | None = None) -> list[ContestScore]:
     """All fits of the plan, in ``jobs`` processes. ``watch`` may count the scores as they come."""
     work = plan.jobs()
     scores = _scores(work, jobs)
     return list(watch(scores, len(work)) if watch else scores)
 
 
-def _scores(work: Sequence[Job], jobs: int) -> Iterator[Score]:
+def _scores(work: Sequence[ContestJob], jobs: int) -> Iterator[ContestScore]:
     if jobs == 1:
         yield from map(one, work)
         return
@@ -249,7 +251,7 @@ def _scores(work: Sequence[Job], jobs: int) -> Iterator[Score]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ContestCell:
     """One method on one table at one epsilon, over all splits. ``measured``: a list for each measure of the task."""
 
     dataset: str
@@ -280,7 +282,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ContestSummary:
     """One method over all tables and epsilons.
 
     ``near``: the share of cells where it is as good as all its rivals, give or take 1 %. ``ratio`` and ``worst``: the
@@ -296,21 +298,21 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Report:
+class ContestReport:
     """All scores of a run, and what they say."""
 
-    plan: Plan
-    scores: Sequence[Score]
+    plan: ContestPlan
+    scores: Sequence[ContestScore]
 
     @property
-    def task(self) -> Task:
+    def task(self) -> ContestTask:
         """What the contest is about."""
         return named(self.plan.task)
 
-    def contests(self, part: Any = None) -> list[list[Cell]]:
+    def contests(self, part: Any = None) -> list[list[ContestCell]]:
         """The cells of one table, one variant and one epsilon, for all of them or those of one variant."""
         order = {name: index for index, name in enumerate(self.task.contenders)}
-        groups: dict[tuple[str, Any, float], dict[str, list[Score]]] = {}
+        groups: dict[tuple[str, Any, float], dict[str, list[ContestScore]]] = {}
         for score in self.scores:
             key = score.job.dataset, score.job.variant, score.job.epsilon
             if part in (None, score.job.variant):
@@ -321,20 +323,20 @@ class Report:
         ]
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ContestCell]:
         """All cells, in order."""
         return [cell for group in self.contests() for cell in group]
 
-    def summaries(self, part: Any = None) -> list[Summary]:
+    def summaries(self, part: Any = None) -> list[ContestSummary]:
         """Every method of ours over all contests that have rivals."""
         ours = [name for name, each in self.task.contenders.items() if each.kind == "ours"]
         return [found for name in ours if (found := self._summary(name, part)) is not None]
 
-    def pairs(self, method: str, part: Any = None) -> list[tuple[Cell, list[Cell]]]:
+    def pairs(self, method: str, part: Any = None) -> list[tuple[ContestCell, list[ContestCell]]]:
         """A method's cells, each with all others of its contest."""
         return [(cell, group) for group in self.contests(part) for cell in group if cell.method == method]
 
-    def _summary(self, method: str, part: Any) -> Summary | None:
+    def _summary(self, method: str, part: Any) -> ContestSummary | None:
         pairs = [(mine, group) for mine, group in self.pairs(method, part) if self.task.rivals(group)]
         if not pairs:
             return None
@@ -342,13 +344,13 @@ class Report:
         peers = [(mine, [cell for cell in group if self.kind(cell) == "peer"]) for mine, group in pairs]
         ratios = [mine.mean / _least(found) for mine, found in peers if found]
         extra = self.task.extra(self, method)
-        return Summary(method, len(pairs), float(near), geometric(ratios), max(ratios, default=None), extra)
+        return ContestSummary(method, len(pairs), float(near), geometric(ratios), max(ratios, default=None), extra)
 
-    def kind(self, cell: Cell) -> str:
+    def kind(self, cell: ContestCell) -> str:
         """Ours, peer, public or reference."""
         return self.task.contenders[cell.method].kind
 
-    def best(self, group: Sequence[Cell]) -> Cell | None:
+    def best(self, group: Sequence[ContestCell]) -> ContestCell | None:
         """The ranked method with the smallest mean."""
         ranked = (cell for cell in group if self.task.contenders[cell.method].ranked)
         return min(ranked, key=lambda cell: cell.mean, default=None)
@@ -363,19 +365,21 @@ class Report:
             "summaries": [asdict(summary) for summary in self.summaries()],
         }
 
-    def _plain(self, cell: Cell) -> dict[str, Any]:
+    def _plain(self, cell: ContestCell) -> dict[str, Any]:
         found = asdict(cell) | {"mean": cell.mean, "standard error": cell.deviation, "second mean": cell.second}
         found |= dict(zip(self.task.measures, found.pop("measured"), strict=True))
         return found | {self.task.variant: found.pop("variant")}
 
 
-def _cell(dataset: str, variant: Any, epsilon: float, method: str, scores: list[Score]) -> Cell:
+def _cell(dataset: str, variant: Any, epsilon: float, method: str, scores: list[ContestScore]) -> ContestCell:
     ordered = sorted(scores, key=lambda score: score.job.number)
     first, second = zip(*(score.measured for score in ordered), strict=True)
-    return Cell(dataset, variant, epsilon, method, (first, second), float(np.median([s.seconds for s in scores])))
+    return ContestCell(
+        dataset, variant, epsilon, method, (first, second), float(np.median([s.seconds for s in scores]))
+    )
 
 
-def _least(cells: Sequence[Cell]) -> float:
+def _least(cells: Sequence[ContestCell]) -> float:
     return min(cell.mean for cell in cells)
 
 
@@ -395,7 +399,7 @@ def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str | None]:
     return found
 
 
-def show(report: Report, console: Console) -> None:
+def show(report: ContestReport, console: Console) -> None:
     """Print a table for each of the report's tables and epsilons, and a summary."""
     for note in report.task.notes:
         console.print(note, highlight=False)
@@ -411,7 +415,7 @@ def show(report: Report, console: Console) -> None:
             console.print(summary(report, found, part))
 
 
-def contest(report: Report, group: Sequence[Cell]) -> Table:
+def contest(report: ContestReport, group: Sequence[ContestCell]) -> Table:
     """The methods on one table at one epsilon."""
     winner = report.best(group)
     rows = [report.task.columns(cell, winner, group) for cell in group]
@@ -421,7 +425,7 @@ def contest(report: Report, group: Sequence[Cell]) -> Table:
     return table
 
 
-def summary(report: Report, found: Sequence[Summary], part: Any) -> Table:
+def summary(report: ContestReport, found: Sequence[ContestSummary], part: Any) -> Table:
     """Our methods over all tables and epsilons."""
     rows = [report.task.summary(each, report.plan) for each in found]
     table = Table(Column(report.task.part_title(part), no_wrap=True), "cells", *rows[0])

@@ -75,7 +75,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Split:
+class TableSplit:
     """One split of a table: 60 % to fit on, 10 % that count as public, 30 % to measure on."""
 
     train: tuple[Floats, Targets]
@@ -110,13 +110,13 @@ def load(tables: Tables, data: str, name: str, scaling: Scaling = "norm") -> tup
 
 
 @lru_cache(maxsize=8)
-def split(tables: Tables, data: str, name: str, number: int, scaling: Scaling = "norm") -> Split:
+def split(tables: Tables, data: str, name: str, number: int, scaling: Scaling = "norm") -> TableSplit:
     """The split of this number: numpy's default generator, started at 1000 + number, shuffles the rows."""
     X, y = load(tables, data, name, scaling)
     order = shuffled(1000 + number, len(y))
     ends = (int(0.6 * len(y)), int(0.7 * len(y)))
     train, public, test = ((X[part], y[part]) for part in np.split(order, ends))
-    return Split(train, public, test, int(y.max()) + 1 if y.dtype.kind == "i" else 0)
+    return TableSplit(train, public, test, int(y.max()) + 1 if y.dtype.kind == "i" else 0)
 
 
 def scaled(X: Floats, scaling: Scaling) -> Floats:

@@ -29,7 +29,7 @@ GOALS = "Goals: smooth sensitivity 50 times as fast as the loop; plan, test and 
 
 
 @dataclass(frozen=True)
-class Row:
+class SpeedRow:
     """One way: seconds (best and median), what it found, and how many times faster than the loop (by medians)."""
 
     name: str
@@ -39,7 +39,7 @@ class Row:
     faster: float
 
 
-def run(queries: int = 200, teachers: int = 400, classes: int = 10, repeats: int = 3) -> list[Row]:
+def run(queries: int = 200, teachers: int = 400, classes: int = 10, repeats: int = 3) -> list[SpeedRow]:
     """Time the loop, then ours with the table to make and with the table made. The results agree to 3 percent."""
     if min(queries, teachers, repeats) < 1 or classes < 2:
         raise ValueError("queries, teachers and repeats must be at least 1, and classes at least 2")
@@ -55,7 +55,7 @@ def run(queries: int = 200, teachers: int = 400, classes: int = 10, repeats: int
     rows = []
     for name, runs in (("loop", loops), ("snugdp", cold), ("snugdp, table made", warm)):
         times = [time for time, _ in runs]
-        rows.append(Row(name, min(times), median(times), runs[0][1], slow / median(times)))
+        rows.append(SpeedRow(name, min(times), median(times), runs[0][1], slow / median(times)))
     return rows
 
 

@@ -21,10 +21,10 @@ from snugdp.pate.proposals import Proposal, Size
 from snugdp.pate.votes import Panel
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
-from snugdp_studies.paper.pate.curves import Case, gaussian_epsilon, proposed
+from snugdp_studies.paper.pate.curves import KnownVotes, gaussian_epsilon, proposed
 from snugdp_studies.paper.pate.data import (
-    Images,
     KernelRidge,
+    Pictures,
     Proxy,
     Votes,
     Watch,
@@ -49,15 +49,15 @@ KINDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class StudentSetting:
     """Votes on a pool of public queries, the proxy's votes on them, and the pictures to test students on."""
 
-    pool: Images
+    pool: Pictures
     votes: Integers
     proxy: Proxy
     teachers: int
-    public: Images
-    test: Images
+    public: Pictures
+    test: Pictures
 
     @property
     def classes(self) -> int:
@@ -90,11 +90,11 @@ class Setting:
 
     def taught(self, places: Integers, labels: Integers) -> float:
         """The accuracy of a student of these queries and labels."""
-        lesson = Images(self.pool.rows[places], labels)
+        lesson = Pictures(self.pool.rows[places], labels)
         return KernelRidge.fit(lesson, self.classes).accuracy(self.test)
 
 
-def prepare(data: Path, votes: Path | None = None, teachers: int = 400, watch: Watch = quietly) -> Setting:
+def prepare(data: Path, votes: Path | None = None, teachers: int = 400, watch: Watch = quietly) -> StudentSetting:
     """Read the pictures, train the teachers (or read their votes) and the proxy."""
     images = mnist(data)
     pool, public, test = public_part(images.test)
@@ -105,11 +105,11 @@ def prepare(data: Path, votes: Path | None = None, teachers: int = 400, watch: W
     if len(found.histograms) < len(pool):
         raise ValueError(f"the file of votes must hold those on the first {len(pool)} test images")
     proxy = proxied(public, pool.rows, images.classes)
-    return Setting(pool, found.histograms[: len(pool)], proxy, found.teachers, public, test)
+    return StudentSetting(pool, found.histograms[: len(pool)], proxy, found.teachers, public, test)
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudentCell:
     """One method on one kind of queries: means over the released runs, nothing where all were refused.
 
     ``right``: the share of true labels among the answers. ``student``: accuracy on the test images; ``error``: its
@@ -131,7 +131,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Job:
+class StudentJob:
     """One cell to be filled."""
 
     kind: str
@@ -140,11 +140,11 @@ class Job:
     sigma: float | None = None
 
 
-def jobs(epsilons: Sequence[float], kinds: Sequence[str]) -> list[Job]:
+def jobs(epsilons: Sequence[float], kinds: Sequence[str]) -> list[StudentJob]:
     """All methods at equal epsilon. Confident answers are for random queries: elsewhere all would be answered."""
     methods = {"random": (GAUSSIAN, DISTANCE, CONFIDENT)}
     return [
-        Job(kind, method, epsilon)
+        StudentJob(kind, method, epsilon)
         for kind in kinds
         for epsilon in epsilons
         for method in methods.get(kind, (GAUSSIAN, DISTANCE))
@@ -152,35 +152,37 @@ def jobs(epsilons: Sequence[float], kinds: Sequence[str]) -> list[Job]:
 
 
 def equal_noise(
-    setting: Setting, sigmas: Sequence[float], kinds: Sequence[str], queries: int, delta: float
-) -> list[Job]:
+    setting: StudentSetting, sigmas: Sequence[float], kinds: Sequence[str], queries: int, delta: float
+) -> list[StudentJob]:
     """Two jobs for each noise: the epsilon of the Gaussian mechanism, and the one that the belief proposes."""
     found = []
     for kind in kinds:
         for sigma in sigmas:
-            case = Case(setting.votes[:queries], setting.teachers, sigma, delta)  # its sizes are all that is used
+            case = KnownVotes(setting.votes[:queries], setting.teachers, sigma, delta)  # its sizes are all that is used
             plain = gaussian_epsilon(case)
             shape = {"teachers": setting.teachers, "queries": queries, "classes": setting.classes}
             cheaper = proposed(case, design(gap=None, proxy=setting.believed(kind), **shape), plain)
             found += [
-                Job(kind, GAUSSIAN, plain * 1.0001, sigma),
-                Job(kind, DISTANCE, min(cheaper, plain * 1.0001), sigma),
+                StudentJob(kind, GAUSSIAN, plain * 1.0001, sigma),
+                StudentJob(kind, DISTANCE, min(cheaper, plain * 1.0001), sigma),
             ]
     return found
 
 
-def fill(setting: Setting, work: Iterable[Job], queries: int, delta: float = 1e-5, seeds: int = 5) -> Iterator[Cell]:
+def fill(
+    setting: StudentSetting, work: Iterable[StudentJob], queries: int, delta: float = 1e-5, seeds: int = 5
+) -> Iterator[StudentCell]:
     """One cell after the other."""
     for job in work:
         try:
             proposal = _proposal(setting, job, queries, delta)
         except ValueError:  # it would be refused whatever the votes: nothing is offered, and nothing paid
-            yield Cell(job.kind, queries, job.method, job.epsilon, None, False, None, None, None, None, None)
+            yield StudentCell(job.kind, queries, job.method, job.epsilon, None, False, None, None, None, None, None)
             continue
         yield _cell(setting, job, proposal, [_run(setting, job, proposal, queries, seed) for seed in range(seeds)])
 
 
-def _proposal(setting: Setting, job: Job, queries: int, delta: float) -> Proposal:
+def _proposal(setting: StudentSetting, job: StudentJob, queries: int, delta: float) -> Proposal:
     size = Size(setting.teachers, queries, setting.classes)
     sure = round(SURE * setting.teachers) if job.method == CONFIDENT else None
     numbers = Numbers(job.sigma, None, setting.believed(job.kind), sure, None)
@@ -196,7 +198,7 @@ class _Run:
     student: float
 
 
-def _run(setting: Setting, job: Job, proposal: Proposal, queries: int, seed: int) -> _Run | None:
+def _run(setting: StudentSetting, job: StudentJob, proposal: Proposal, queries: int, seed: int) -> _Run | None:
     places = setting.asked(job.kind, queries, seed)
     panel = Panel(setting.teachers, queries, tuple(range(setting.classes)))
     context = ReleaseContext(Simulation(_start(job, seed)))
@@ -210,16 +212,16 @@ def _run(setting: Setting, job: Job, proposal: Proposal, queries: int, seed: int
     return _Run(float(len(kept)), right, setting.taught(kept, given))
 
 
-def _start(job: Job, seed: int) -> int:
+def _start(job: StudentJob, seed: int) -> int:
     """A start for the noise that is the same wherever and in whatever order jobs are run."""
     text = f"{job.kind}, {job.method}, {job.epsilon:.6g}, {job.sigma}, {seed}"
     return int.from_bytes(text.encode(), "big") % (2**61 - 1)
 
 
-def _cell(setting: Setting, job: Job, proposal: Proposal, runs: Sequence[_Run | None]) -> Cell:
+def _cell(setting: StudentSetting, job: StudentJob, proposal: Proposal, runs: Sequence[_Run | None]) -> StudentCell:
     kept = [one for one in runs if one is not None]
     students = [one.student for one in kept]
-    return Cell(
+    return StudentCell(
         kind=job.kind,
         queries=proposal.plan.steps[-1].noise.times,
         method=job.method,
@@ -234,7 +236,7 @@ def _cell(setting: Setting, job: Job, proposal: Proposal, runs: Sequence[_Run | 
     )
 
 
-def references(setting: Setting, kinds: Sequence[str], queries: int, seeds: int = 5) -> dict[str, float]:
+def references(setting: StudentSetting, kinds: Sequence[str], queries: int, seeds: int = 5) -> dict[str, float]:
     """Students that are not private, or need no private rows: the plurality's, the truth's, and the public sample's."""
     found = {
         "a student of the labelled public pictures alone": KernelRidge.fit(setting.public, setting.classes).accuracy(

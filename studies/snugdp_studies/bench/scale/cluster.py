@@ -51,7 +51,7 @@ class SparkCosts:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedJob:
     """What a release would take on a cluster, if costs are as measured and work divides evenly."""
 
     name: str
@@ -60,7 +60,7 @@ class Planned:
     core_hours: float
 
 
-def planned(costs: SparkCosts, machines: int = MACHINES, cores: int = CORES, rows: int = ROWS) -> Iterator[Planned]:
+def planned(costs: SparkCosts, machines: int = MACHINES, cores: int = CORES, rows: int = ROWS) -> Iterator[PlannedJob]:
     """Every release, where each job reads all rows once: rows divide among the cores, jobs follow each other.
 
     A pass has at most so many tasks as ``snugdp.tables.engines`` lets it have; their overhead divides as well.
@@ -70,7 +70,7 @@ def planned(costs: SparkCosts, machines: int = MACHINES, cores: int = CORES, row
     workers = machines * cores
     for release in costs.releases:
         work = rows * costs.row_s + TASKS_PER_CORE * workers * costs.task_s
-        yield Planned(
+        yield PlannedJob(
             release.name, release.jobs, release.jobs * (costs.job_s + work / workers), release.jobs * work / 3600
         )
 

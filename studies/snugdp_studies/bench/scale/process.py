@@ -18,7 +18,7 @@ from snugdp_studies.bench.contest.speed import one_thread, peak_megabytes
 
 
 @dataclass(frozen=True)
-class Spent:
+class JobSpent:
     """What a job took."""
 
     cpu_s: float
@@ -26,11 +26,11 @@ class Spent:
     peak_mb: float
 
 
-def spent(name: str, path: Path, small: Path) -> Spent:
+def spent(name: str, path: Path, small: Path) -> JobSpent:
     """What a job takes, in a process of its own."""
     command = [sys.executable, "-m", "snugdp_studies.bench.scale.process", name, str(path), str(small)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return Spent(**json.loads(ran.stdout.splitlines()[-1]))
+    return JobSpent(**json.loads(ran.stdout.splitlines()[-1]))
 
 
 def main(arguments: Sequence[str]) -> None:

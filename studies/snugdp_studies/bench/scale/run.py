@@ -12,7 +12,7 @@ from time import process_time
 import polars as pl
 
 from snugdp_studies.bench.contest.speed import one_thread
-from snugdp_studies.bench.scale.process import Spent, spent
+from snugdp_studies.bench.scale.process import JobSpent, spent
 from snugdp_studies.bench.scale.work import in_memory, write_rows, write_values
 
 ROWS, VALUES = (2_000_000, 20_000_000), (10_000_000, 100_000_000)
@@ -46,14 +46,14 @@ SHOWN = {
 
 
 @dataclass(frozen=True)
-class Pair:
+class JobPair:
     """What both jobs took on a file of so many rows: the fastest of all runs, and the largest peak."""
 
     versus: Versus
     file: str
     rows: int
-    private: Spent
-    plain: Spent
+    private: JobSpent
+    plain: JobSpent
 
     @property
     def ratio(self) -> float:
@@ -71,7 +71,7 @@ class GramRatio:
     goal: float
 
 
-def models(folder: Path, rows: Sequence[int], repeats: int) -> Iterator[Pair]:
+def models(folder: Path, rows: Sequence[int], repeats: int) -> Iterator[JobPair]:
     """Fits and a pass over Parquet files of these sizes."""
     small = _made(folder / "warm.parquet", partial(write_rows, rows=_WARM, d=COLUMNS))
     for n in rows:
@@ -79,7 +79,7 @@ def models(folder: Path, rows: Sequence[int], repeats: int) -> Iterator[Pair]:
         yield from _pairs(MODELS, path, small, file="Parquet", rows=n, repeats=repeats)
 
 
-def csv(folder: Path, rows: int, repeats: int) -> Iterator[Pair]:
+def csv(folder: Path, rows: int, repeats: int) -> Iterator[JobPair]:
     """One pass over a CSV file, beside polars and X'X in floats."""
     paths = []
     for n in (_WARM, rows):
@@ -88,7 +88,7 @@ def csv(folder: Path, rows: int, repeats: int) -> Iterator[Pair]:
     yield from _pairs((CSV,), paths[1], paths[0], file="CSV", rows=rows, repeats=repeats)
 
 
-def medians(folder: Path, values: Sequence[int], repeats: int) -> Iterator[Pair]:
+def medians(folder: Path, values: Sequence[int], repeats: int) -> Iterator[JobPair]:
     """The median of a column of different values in a file."""
     small = _made(folder / "warm-values.parquet", partial(write_values, rows=_WARM))
     for n in values:
@@ -106,7 +106,7 @@ def grams(most: int, repeats: int) -> Iterator[GramRatio]:
             yield GramRatio(rows, d, median(private / plain for plain, private in turns), goal)
 
 
-def growth(pairs: Sequence[Pair]) -> dict[str, tuple[float, float, float]]:
+def growth(pairs: Sequence[JobPair]) -> dict[str, tuple[float, float, float]]:
     """For every private job: how many times the rows, the processor seconds and the peak memory grew."""
     found = {}
     for name in dict.fromkeys(pair.versus.private for pair in pairs):
@@ -118,16 +118,18 @@ def growth(pairs: Sequence[Pair]) -> dict[str, tuple[float, float, float]]:
     return found
 
 
-def _pairs(wanted: Sequence[Versus], path: Path, small: Path, *, file: str, rows: int, repeats: int) -> Iterator[Pair]:
+def _pairs(
+    wanted: Sequence[Versus], path: Path, small: Path, *, file: str, rows: int, repeats: int
+) -> Iterator[JobPair]:
     names = dict.fromkeys(name for each in wanted for name in (each.private, each.plain))
     turns = [{name: spent(name, path, small) for name in names} for _ in range(repeats)]
     best = {name: _best([turn[name] for turn in turns]) for name in names}
     for versus in wanted:
-        yield Pair(versus, file, rows, best[versus.private], best[versus.plain])
+        yield JobPair(versus, file, rows, best[versus.private], best[versus.plain])
 
 
-def _best(runs: Sequence[Spent]) -> Spent:
-    return Spent(min(run.cpu_s for run in runs), min(run.wall_s for run in runs), max(run.peak_mb for run in runs))
+def _best(runs: Sequence[JobSpent]) -> JobSpent:
+    return JobSpent(min(run.cpu_s for run in runs), min(run.wall_s for run in runs), max(run.peak_mb for run in runs))
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> Path:

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from snugdp_studies.bench.scale import cluster
-from snugdp_studies.bench.scale.process import Spent
-from snugdp_studies.bench.scale.run import COLUMNS, SHOWN, GramRatio, Pair, csv, grams, growth, medians, models
+from snugdp_studies.bench.scale.process import JobSpent
+from snugdp_studies.bench.scale.run import COLUMNS, SHOWN, GramRatio, JobPair, csv, grams, growth, medians, models
 from snugdp_studies.cli.shared import say, table
 
 PARTS = ("models", "gram", "csv", "median", "spark")
@@ -20,7 +20,7 @@ _GROWTH_GOAL = 1.05  # processor seconds for each time the rows
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ScaleSizes:
     """Rows of tables, values of columns, and how often each job is run."""
 
     rows: Sequence[int]
@@ -28,7 +28,7 @@ class Sizes:
     repeats: int
 
 
-def show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path | None) -> None:
+def show(console: Console, parts: Sequence[str], sizes: ScaleSizes, folder: Path | None) -> None:
     """Measure these parts, and print each when it is there. Files are made in a folder, and kept if it is given."""
     if folder is not None:
         _show(console, parts, sizes, folder)
@@ -37,7 +37,7 @@ def show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path | No
         _show(console, parts, sizes, Path(made))
 
 
-def _show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path) -> None:
+def _show(console: Console, parts: Sequence[str], sizes: ScaleSizes, folder: Path) -> None:
     if "models" in parts:
         found = list(models(folder, sizes.rows, sizes.repeats))
         _pairs(console, f"rows x {COLUMNS}", found)
@@ -54,7 +54,7 @@ def _show(console: Console, parts: Sequence[str], sizes: Sizes, folder: Path) ->
         _spark(console, folder, min(sizes.rows))
 
 
-def _pairs(console: Console, size: str, found: Sequence[Pair]) -> None:
+def _pairs(console: Console, size: str, found: Sequence[JobPair]) -> None:
     heads = ("file", size, "job", "CPU-s", "s", "peak, MB", "over", "ratio", "goal")
     lines = []
     for pair in found:
@@ -68,11 +68,11 @@ def _pairs(console: Console, size: str, found: Sequence[Pair]) -> None:
     console.print(table(heads, dict.fromkeys(lines)))
 
 
-def _numbers(spent: Spent) -> tuple[str, str, str]:
+def _numbers(spent: JobSpent) -> tuple[str, str, str]:
     return f"{spent.cpu_s:.2f}", f"{spent.wall_s:.2f}", f"{spent.peak_mb:.0f}"
 
 
-def _growth(console: Console, found: Sequence[Pair]) -> None:
+def _growth(console: Console, found: Sequence[JobPair]) -> None:
     lines = [
         (SHOWN[name], f"{times:g}", f"{cpu:.2f}", f"{_GROWTH_GOAL * times:g}", f"{peak:.2f}")
         for name, (times, cpu, peak) in growth(found).items()

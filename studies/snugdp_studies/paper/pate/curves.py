@@ -39,7 +39,7 @@ _NOTHING = 2 * EPSILONS[0]  # an epsilon that counts as none
 
 
 @dataclass(frozen=True)
-class Curve:
+class AnalysisCurve:
     """One analysis: what it is called, and whether a release with this epsilon would be private."""
 
     name: str
@@ -48,20 +48,20 @@ class Curve:
 
 
 CURVES = (
-    Curve("gaussian", "exact Gaussian, any votes", True),
-    Curve("theorem6", "data-dependent, Theorem 6", False),
-    Curve("tight", "data-dependent, tight J", False),
-    Curve("pair", "data-dependent, our pair", False),
-    Curve("printed", "PATE-PTR as printed", False),
-    Curve("fixed", "its parameters, corrected", True),
-    Curve("smooth", "smooth sensitivity, fitted", True),
-    Curve("renyi", "distance by Renyi, fitted", True),
-    Curve("sharp", "our distance test, fitted", True),
+    AnalysisCurve("gaussian", "exact Gaussian, any votes", True),
+    AnalysisCurve("theorem6", "data-dependent, Theorem 6", False),
+    AnalysisCurve("tight", "data-dependent, tight J", False),
+    AnalysisCurve("pair", "data-dependent, our pair", False),
+    AnalysisCurve("printed", "PATE-PTR as printed", False),
+    AnalysisCurve("fixed", "its parameters, corrected", True),
+    AnalysisCurve("smooth", "smooth sensitivity, fitted", True),
+    AnalysisCurve("renyi", "distance by Renyi, fitted", True),
+    AnalysisCurve("sharp", "our distance test, fitted", True),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class KnownVotes:
     """Votes of which everything is known, the noise on them, and delta."""
 
     votes: Integers
@@ -81,7 +81,7 @@ class Case:
         return VoteBelief(Ballots(gaps(rows), counts.astype(np.float64)), rows.max(axis=1), False)
 
 
-def not_private_curves(case: Case, names: Iterable[str] | None = None, seed: int = 1) -> dict[str, float]:
+def not_private_curves(case: KnownVotes, names: Iterable[str] | None = None, seed: int = 1) -> dict[str, float]:
     """The epsilon of every curve, or of some of them; the tests' are those at which 9 of 10 releases pass."""
     plain = gaussian_epsilon(case)
     shape = {"sigma": case.sigma, "delta": case.delta, "teachers": case.teachers}
@@ -99,7 +99,7 @@ def not_private_curves(case: Case, names: Iterable[str] | None = None, seed: int
     return {name: ways[name]() for name in (ways if names is None else names)}
 
 
-def chosen(names: Iterable[str]) -> list[Curve]:
+def chosen(names: Iterable[str]) -> list[AnalysisCurve]:
     """The curves of these names, in our order."""
     asked = list(names)
     if unknown := [name for name in asked if name not in {curve.name for curve in CURVES}]:
@@ -107,25 +107,25 @@ def chosen(names: Iterable[str]) -> list[Curve]:
     return [curve for curve in CURVES if curve.name in asked]
 
 
-def gaussian_epsilon(case: Case) -> float:
+def gaussian_epsilon(case: KnownVotes) -> float:
     """What the labels cost on any votes. It depends on public numbers alone."""
     return gaussian.epsilon(math.sqrt(2 * case.queries) / case.sigma, case.delta)
 
 
-def _by_orders(case: Case, one: Callable[[Floats, float, float], Floats]) -> float:
+def _by_orders(case: KnownVotes, one: Callable[[Floats, float, float], Floats]) -> float:
     """The smallest epsilon over the orders."""
     logs, counts = np.unique(log_miss(gaps(case.votes), case.sigma), return_counts=True)
     totals = [float(one(logs, case.sigma, order) @ counts) for order in ORDERS]
     return float(np.min(np.array(totals) + np.maximum(conversion(np.array(ORDERS), case.delta), 0.0)))
 
 
-def _by_table(case: Case) -> float:
+def _by_table(case: KnownVotes) -> float:
     """The same by the table of the optimum J."""
     totals = renyi.LabelLosses(table_for(case.sigma, ORDERS)).of(case.votes, 0) * UNIT
     return float(np.min(totals + np.maximum(conversion(np.array(ORDERS), case.delta), 0.0)))
 
 
-def not_private_pair_epsilon(case: Case, largest: float) -> float:
+def not_private_pair_epsilon(case: KnownVotes, largest: float) -> float:
     """The epsilon of these very votes, by composing the labels' dominating pairs: an upper bound too."""
     ballots = Ballots.of(case.votes)
 
@@ -136,7 +136,7 @@ def not_private_pair_epsilon(case: Case, largest: float) -> float:
     return least(enough, _NOTHING, largest * 1.05)
 
 
-def not_private_fixed_epsilon(case: Case) -> float:
+def not_private_fixed_epsilon(case: KnownVotes) -> float:
     """The paper's parameters with a valid smooth sensitivity and one conversion, if 9 of 10 shall pass."""
     printed = not_private_parameters_of_the_experiment(case.delta)
     test = SmoothTest(
@@ -168,7 +168,7 @@ def _quantile(width: float, failure: float) -> float:
     return least(lambda at: float((ndtr(at - centre) @ weight) / weight.sum()) >= LIKELY, 1e-3, float(centre[-1]) + 9)
 
 
-def not_private_renyi_epsilon(case: Case, deviations: Sequence[int] = TEST_DEVIATIONS) -> float:
+def not_private_renyi_epsilon(case: KnownVotes, deviations: Sequence[int] = TEST_DEVIATIONS) -> float:
     """The distance test by Renyi divergences, with the best of these deviations of its noise."""
     totals = renyi.LabelLosses(table_for(case.sigma, FINE_ORDERS)).of
     found = []
@@ -180,12 +180,12 @@ def not_private_renyi_epsilon(case: Case, deviations: Sequence[int] = TEST_DEVIA
     return min(found)
 
 
-def not_private_sharp_epsilon(case: Case, largest: float) -> float:
+def not_private_sharp_epsilon(case: KnownVotes, largest: float) -> float:
     """Our distance test, with the table that suits these votes best."""
     return proposed(case, case.believed, largest)
 
 
-def proposed(case: Case, belief: VoteBelief, largest: float) -> float:
+def proposed(case: KnownVotes, belief: VoteBelief, largest: float) -> float:
     """The least epsilon at which votes like the belief pass in 9 of 10 cases; infinite if they never do.
 
     With a public belief it is public: of the case only the sizes, sigma and delta are used.
@@ -193,7 +193,7 @@ def proposed(case: Case, belief: VoteBelief, largest: float) -> float:
     return least(lambda epsilon: _found(case, belief, epsilon)[1].chance >= LIKELY, _NOTHING, largest * 1.3)
 
 
-def not_private_chance(case: Case, belief: VoteBelief, epsilon: float) -> float:
+def not_private_chance(case: KnownVotes, belief: VoteBelief, epsilon: float) -> float:
     """How likely the votes of the case pass the test that is planned for a belief at this epsilon."""
     search, found = _found(case, belief, epsilon)
     profile = labels_profile(_labelling(case, epsilon))
@@ -201,18 +201,18 @@ def not_private_chance(case: Case, belief: VoteBelief, epsilon: float) -> float:
     return float(found.table.at(test.distance(case.votes)))
 
 
-def _found(case: Case, belief: VoteBelief, epsilon: float) -> tuple[Search, Tested]:
+def _found(case: KnownVotes, belief: VoteBelief, epsilon: float) -> tuple[Search, Tested]:
     budget = _budget(case, epsilon)
     shape = {"teachers": case.teachers, "queries": case.queries, "classes": case.votes.shape[1]}
     search = plain_search(budget, sigma=Fraction(case.sigma), **shape)
     return search, search.for_belief(belief)
 
 
-def _labelling(case: Case, epsilon: float) -> Labelling:
+def _labelling(case: KnownVotes, epsilon: float) -> Labelling:
     return labelling_for(Fraction(case.sigma), case.queries, _budget(case, epsilon))
 
 
-def _budget(case: Case, epsilon: float) -> Budget:
+def _budget(case: KnownVotes, epsilon: float) -> Budget:
     return Budget(Fraction(epsilon).limit_denominator(_PARTS), case.delta)
 
 

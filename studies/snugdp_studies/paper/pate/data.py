@@ -30,7 +30,7 @@ _BLOCK = 4096  # rows of a kernel at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class Pictures:
     """Pictures as rows of numbers from 0 to 1, and the class of each."""
 
     rows: Pixels
@@ -39,17 +39,17 @@ class Images:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def part(self, places: Integers | slice) -> Images:
+    def part(self, places: Integers | slice) -> Pictures:
         """Some of them."""
-        return Images(self.rows[places], self.labels[places])
+        return Pictures(self.rows[places], self.labels[places])
 
 
 @dataclass(frozen=True, eq=False)
 class Mnist:
     """A folder in the format of MNIST: the private pictures of the teachers, and the public ones."""
 
-    train: Images
-    test: Images
+    train: Pictures
+    test: Pictures
 
     @property
     def classes(self) -> int:
@@ -84,10 +84,10 @@ def _existing(folder: Path, file: Public) -> Path:
     return path
 
 
-def _images(pixels: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Images:
+def _images(pixels: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Pictures:
     if len(pixels) != len(labels):
         raise ValueError("there are not as many labels as images")
-    return Images((pixels.reshape(len(pixels), -1) / 255).astype(np.float32), labels.astype(np.int64))
+    return Pictures((pixels.reshape(len(pixels), -1) / 255).astype(np.float32), labels.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class KernelRidge:
     gamma: float
 
     @classmethod
-    def fit(cls, images: Images, classes: int, gamma: float = 0.02, ridge: float = 0.1) -> KernelRidge:
+    def fit(cls, images: Pictures, classes: int, gamma: float = 0.02, ridge: float = 0.1) -> KernelRidge:
         """Solve the linear system."""
         system = _kernel(images.rows, images.rows, gamma).astype(np.float64)
         system[np.diag_indices(len(images))] += ridge
@@ -112,7 +112,7 @@ class KernelRidge:
         classes = [(_kernel(part, self.rows, self.gamma) @ self.weights).argmax(axis=1) for part in parts]
         return np.concatenate(classes).astype(np.int64)
 
-    def accuracy(self, images: Images) -> float:
+    def accuracy(self, images: Pictures) -> float:
         """The share of right answers."""
         return float((self.predict(images.rows) == images.labels).mean())
 
@@ -143,7 +143,7 @@ def quietly(numbers: Iterable[int], total: int) -> Iterable[int]:
 
 
 def voted(
-    private: Images, teachers: int, queries: Pixels, classes: int, *, rows: int | None = None, watch: Watch = quietly
+    private: Pictures, teachers: int, queries: Pixels, classes: int, *, rows: int | None = None, watch: Watch = quietly
 ) -> Integers:
     """The histograms of teachers who are trained on disjoint parts, of equal size, of shuffled pictures.
 
@@ -174,7 +174,7 @@ class Proxy:
     second: Integers
 
 
-def proxied(public: Images, queries: Pixels, classes: int) -> Proxy:
+def proxied(public: Pictures, queries: Pixels, classes: int) -> Proxy:
     """The proxy that a few labelled public pictures make: parts of a third of them, or of half of either half."""
     middle = len(public) // 2
     whole = voted(public, 2 * PROXY_TEACHERS, queries, classes, rows=max(1, len(public) // 3))
@@ -183,7 +183,7 @@ def proxied(public: Images, queries: Pixels, classes: int) -> Proxy:
     return Proxy(whole, *votes)
 
 
-def public_part(images: Images) -> tuple[Images, Images, Images]:
+def public_part(images: Pictures) -> tuple[Pictures, Pictures, Pictures]:
     """Public pictures in three parts: to ask about, a labelled sample for a proxy, and to test students on."""
     last = len(images) - min(TESTED, len(images) // 2)
     first = last - min(PUBLIC_ROWS, last // 2)

@@ -16,8 +16,8 @@ from snugdp.mechanisms.teachers.planning import design
 from snugdp.noise.simulation import shuffled
 from snugdp_studies.paper.pate.curves import (
     CURVES,
-    Case,
-    Curve,
+    AnalysisCurve,
+    KnownVotes,
     gaussian_epsilon,
     not_private_chance,
     not_private_curves,
@@ -38,7 +38,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Selection:
+class QuerySelection:
     """Queries by the share of teachers who vote for the plurality: above ``low`` and below ``high``."""
 
     title: str
@@ -51,13 +51,13 @@ class Selection:
         return np.sort(inside[shuffled(len(inside), len(inside))[:most]])
 
 
-SELECTIONS: Mapping[str, Selection] = {
-    "high": Selection("high consensus: plurality above 150 of 400", low=0.375),
-    "low": Selection("low consensus: plurality below 150 of 400", high=0.375),
-    "authors_high": Selection("the authors' high consensus: above 280 of 400", low=0.7),
-    "authors_low": Selection("the authors' low consensus: 240 to 340 of 400", low=0.6, high=0.85),
-    "highest": Selection("plurality above 350 of 400", low=0.875),
-    "all": Selection("all queries, by lot"),
+SELECTIONS: Mapping[str, QuerySelection] = {
+    "high": QuerySelection("high consensus: plurality above 150 of 400", low=0.375),
+    "low": QuerySelection("low consensus: plurality below 150 of 400", high=0.375),
+    "authors_high": QuerySelection("the authors' high consensus: above 280 of 400", low=0.7),
+    "authors_low": QuerySelection("the authors' low consensus: 240 to 340 of 400", low=0.6, high=0.85),
+    "highest": QuerySelection("plurality above 350 of 400", low=0.875),
+    "all": QuerySelection("all queries, by lot"),
 }
 
 
@@ -71,7 +71,7 @@ class Proposed:
 
 
 @dataclass(frozen=True)
-class Point:
+class StudyPoint:
     """All curves at one noise on one set."""
 
     set: str
@@ -91,22 +91,22 @@ class Study:
     delta: float = 1e-5
     gap: float | None = None  # that every plurality leads by; if not given, all leads are as likely
     proxy: Integers | None = None  # public histograms of the first queries, those whose classes are not public
-    curves: Sequence[Curve] = CURVES
+    curves: Sequence[AnalysisCurve] = CURVES
 
-    def run(self, seed: int = 1) -> Iterator[Point]:
+    def run(self, seed: int = 1) -> Iterator[StudyPoint]:
         """One point after the other."""
         for name, places in self.sets.items():
             for sigma in self.sigmas:
-                case = Case(self.votes.histograms[places], self.votes.teachers, sigma, self.delta)
+                case = KnownVotes(self.votes.histograms[places], self.votes.teachers, sigma, self.delta)
                 epsilons = not_private_curves(case, [curve.name for curve in self.curves], seed)
-                yield Point(name, case.queries, sigma, epsilons, [*self._proposals(case, places)])
+                yield StudyPoint(name, case.queries, sigma, epsilons, [*self._proposals(case, places)])
 
     @property
     def points(self) -> int:
         """How many there will be."""
         return len(self.sets) * len(self.sigmas)
 
-    def _proposals(self, case: Case, places: Integers) -> Iterator[Proposed]:
+    def _proposals(self, case: KnownVotes, places: Integers) -> Iterator[Proposed]:
         plain = gaussian_epsilon(case)
         shape = {"teachers": case.teachers, "queries": case.queries, "classes": case.votes.shape[1]}
         guess = "no belief" if self.gap is None else f"every lead is {self.gap:g}"
@@ -135,7 +135,7 @@ def selected(votes: Votes, names: Iterable[str], queries: int) -> dict[str, Inte
     return found
 
 
-def as_json(study: Study, points: Sequence[Point]) -> dict[str, Any]:
+def as_json(study: Study, points: Sequence[StudyPoint]) -> dict[str, Any]:
     """Everything that a figure needs. Infinite numbers are null."""
     return {
         "notes": list(NOTES),
@@ -163,7 +163,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def plot(file: Path, study: Study, points: Sequence[Point]) -> None:
+def plot(file: Path, study: Study, points: Sequence[StudyPoint]) -> None:
     """Draw the figure, a panel for each set. The same numbers give the same file, byte for byte."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -185,7 +185,7 @@ def plot(file: Path, study: Study, points: Sequence[Point]) -> None:
         figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
 
 
-def _line(draw: Callable[..., Any], points: Sequence[Point], curve: Curve, place: int) -> None:
+def _line(draw: Callable[..., Any], points: Sequence[StudyPoint], curve: AnalysisCurve, place: int) -> None:
     label = curve.title if curve.private else f"{curve.title} (NOT PRIVATE)"
     width = 2.4 if curve.name == "sharp" else 1.3
     values = [point.epsilons[curve.name] for point in points]
