@@ -242,7 +242,7 @@ _load = loader(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, or a room read as a module, as in ``snugdp.pate.label``."""
+    """A public name, or a package read as a module, as in ``snugdp.pate.label``."""
     if name in _ROOMS:
         value = import_module(f"{__name__}.{name}")
     elif name in _estimators.BY_NAME:

@@ -83,7 +83,7 @@ class Report:
         return tuple(finding for finding in self.findings if not finding.passed)
 
     def _repr_html_(self) -> str:
-        page: str = import_module("snugdp.report.notebook").audit_html(self)  # above this room
+        page: str = import_module("snugdp.report.notebook").audit_html(self)  # above this package
         return page
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from snugdp.core.guarantee import Cost
 from snugdp.core.named import NamedChoice
 
 T_co = TypeVar("T_co", covariant=True)
-_NOTEBOOK = "snugdp.report.notebook"  # above this room: looked up when an outcome is shown
+_NOTEBOOK = "snugdp.report.notebook"  # above this package: looked up when an outcome is shown
 
 
 class UnitMismatchError(ValueError):

@@ -66,7 +66,7 @@ class Advice:
     def __str__(self) -> str:
         from importlib import import_module
 
-        words: str = import_module("snugdp.report.plan_text").advice_text(self)  # above this room
+        words: str = import_module("snugdp.report.plan_text").advice_text(self)  # above this package
         return words
 
 

@@ -46,7 +46,7 @@ from snugdp.tables.schema.schema import Coefficients, Layout, Schema
 if TYPE_CHECKING:
     from snugdp.estimators.open.fit import OpenFit
 
-_HOLDOUT = "snugdp.scores.holdout"  # above this room: looked up by a fit that asks for it
+_HOLDOUT = "snugdp.scores.holdout"  # above this package: looked up by a fit that asks for it
 _MOST_EPSILON = 8  # up to here all rows of a person are used where they count as one
 
 

@@ -231,7 +231,7 @@ class PrivateEstimator(PaidEstimator):
 
     def _repr_html_(self) -> str:
         """In a notebook: what was released, once it is fitted; before that its repr, which has no password in it."""
-        page: str = import_module("snugdp.report.notebook").model_html(self)  # above this room
+        page: str = import_module("snugdp.report.notebook").model_html(self)  # above this package
         return page
 
     def _repr_mimebundle_(self, **asked: Any) -> dict[str, str]:

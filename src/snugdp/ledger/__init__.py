@@ -1,4 +1,4 @@
-"""The only room that writes spending down."""
+"""The only package that writes spending down."""
 
 from typing import TYPE_CHECKING
 

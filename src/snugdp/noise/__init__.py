@@ -1,4 +1,4 @@
-"""The only room with randomness: exact noise for releases, and a seeded stand-in for experiments.
+"""The only package with randomness: exact noise for releases, and a seeded stand-in for experiments.
 
 ``Exact`` draws from the operating system and has exactly the law it is asked for; ``Simulation`` has a seed
 and protects nothing. Both speak the same ``Noise`` interface.

@@ -19,7 +19,7 @@ from snugdp.propose.forecast import Amount, Forecast, Note
 from snugdp.propose.theorem import Theorem
 
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-_WORDS = "snugdp.report.plan_text"  # above this room: looked up when a plan is printed
+_WORDS = "snugdp.report.plan_text"  # above this package: looked up when a plan is printed
 _NOTEBOOK = "snugdp.report.notebook"  # or shown
 
 

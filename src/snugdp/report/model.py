@@ -124,7 +124,7 @@ def _written(value: float | Fraction | None) -> float | None:
 
 @cache
 def pages_of() -> Environment:
-    """The templates of this room: everything put into them is escaped, and nothing may be missing."""
+    """The templates of this package: everything put into them is escaped, and nothing may be missing."""
     pages = Environment(
         loader=PackageLoader("snugdp.report"),
         autoescape=True,

@@ -1,7 +1,7 @@
 """Private values that cannot be shown, stored or branched on by accident.
 
 Everything computed from the rows travels as a ``Secret``. Pure functions reach inside with ``map``;
-only the noise room may unwrap (``tests/test_layers.py`` checks it), and what it returns is a release.
+only the package noise may unwrap (``tests/test_layers.py`` checks it), and what it returns is a release.
 """
 
 from __future__ import annotations
@@ -96,5 +96,5 @@ class Secret(Generic[T_co]):
 
 
 def unwrap(secret: Secret[T]) -> T:
-    """The value itself. Only the noise room imports this."""
+    """The value itself. Only the package noise imports this."""
     return secret._value

@@ -238,7 +238,7 @@ class ModelScores:
         """The scores and their curves, for notebooks."""
         import importlib
 
-        page = importlib.import_module("snugdp.report.scores")  # above this room: looked up when it is shown
+        page = importlib.import_module("snugdp.report.scores")  # above this package: looked up when it is shown
         return str(page.notebook(self))
 
     def _estimates(self, metric: str) -> Iterator[MetricEstimate]:
