@@ -192,11 +192,11 @@ NOTES = {
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
-    "bounds cost little; with fewer they are not. Whether it pays cannot be known before: with tight bounds clip=None "
-    "is better. The answer says how much of it clipping may hide",
+    "bounds cost little; with fewer they are not. Whether it pays cannot be known in advance: with tight bounds "
+    "clip=None is better. The answer says how much of it clipping may hide",
     "clip-surely": "numbers are clipped where hardly any lie beyond, so loose bounds cost little; this needs {rows} "
-    "rows. Whether it pays cannot be known before: with tight bounds clip=None is better. The answer says how much of "
-    "it clipping may hide",
+    "rows. Whether it pays cannot be known in advance: with tight bounds clip=None is better. The answer says how "
+    "much of it clipping may hide",
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
     "if it is only counted) and 2 for its quantiles, for any other column 1",

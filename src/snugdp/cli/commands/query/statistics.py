@@ -119,7 +119,7 @@ def _finite(value: float) -> float | None:
 def _hidden(value: Any) -> str:
     """What clipping may hide, in words."""
     if None in (value.below, value.above):
-        return "; rows beyond the bounds that were found may lie anywhere, and are not in it"
+        return "; rows beyond the bounds that were found may lie anywhere and are left out of this"
     far = [f"{amount:,.3g} {side}" for amount, side in ((value.below, "less"), (value.above, "more")) if amount]
     return f"; without clipping up to {' or '.join(far)}" if far else ""
 
