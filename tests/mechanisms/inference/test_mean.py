@@ -53,7 +53,7 @@ def test_no_intercept_costs_no_centre_and_gets_less_room() -> None:
     with_one, without = (WhitenedMean(each, BUDGET) for each in (DESIGN, design))
     assert [step.id for step in with_one.plan().steps][:2] == ["centre", "sizes"]
     assert next(step.id for step in without.plan().steps) == "sizes"
-    assert without._room < with_one._room
+    assert without._clip_factor < with_one._clip_factor
 
 
 def test_it_is_the_mean_where_a_robust_line_is_not() -> None:
