@@ -1,4 +1,4 @@
-"""Adapters for the vectors of splines and of class means, by kind."""
+"""Adapters for the vectors of splines, of class means and of many classes, by kind."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from snugdp.accounting.objective.corners import sparsemax
 from snugdp.mechanisms.objective.class_means import ClassMeans, narrower, octaves
 from snugdp.tables.schema.hats import knot_images, smooth_factor
+from tests.accounting.objective.corner_laws import corner, removal_delta
+from tests.accounting.objective.test_corners import removal_loss
 
 
 def _images(cells: int, smooth: float, order: int) -> tuple[Any, Any]:
@@ -53,7 +56,35 @@ def _temperature(guess: float, signs: list[int]) -> float:
     return float(2.0 ** (sum(ends) / 2))
 
 
+def _removal_loss(  # noqa: PLR0917
+    rows: list[Any], row: list[Any], theta: list[list[float]], sigma: float, ridge: float, x_bound: float
+) -> dict[str, float]:
+    """Rows are shorter than 1, in units of their bound."""
+    everybody = [*rows, row]
+    x = np.array([each[0] for each in everybody]) / x_bound
+    labels = np.array([each[1] for each in everybody])
+    loss, bound = removal_loss(x, labels, np.array(theta) * x_bound, sigma / x_bound, ridge / x_bound**2)
+    return {"loss": loss, "bound": bound}
+
+
+def _corner(classes: int, m: float, kappa: float, t: float) -> float:
+    return corner(float(t), classes, m, kappa)
+
+
+def _ridge(  # noqa: PLR0917
+    sigma: float, mean: float, y_bound: float, x_bound: float, rows: float, entries: int, least: float
+) -> float:
+    """The product's ridge follows the budget alone; this one, of the notes, follows released sizes of targets too."""
+    noise = sigma / (mean * y_bound)
+    return max(least, x_bound**2 / 2, x_bound * noise / 3, noise**2 * entries / rows)
+
+
 FRONTIER: Mapping[str, Callable[..., Any]] = {
+    "sparsemax_loss": sparsemax,
+    "softmax_removal_loss": _removal_loss,
+    "softmax_corner": _corner,
+    "softmax_removal_delta": removal_delta,
+    "regression_ridge": _ridge,
     "smooth_map": _factor,
     "additive_row": _row,
     "class_shape": _shape,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, TypeAlias
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.composition import Atom, Branch
 from snugdp.accounting.gaussian import nonnegative, positive, probability
+from snugdp.accounting.objective import corners
 from snugdp.accounting.objective.run import RunCost, Unit, lower_half, within
 from snugdp.numerics import balls, roots
 from snugdp.numerics.rationals import Real, float_down, readings
 
 _ZERO = Fraction(0)
+SoftmaxBound: TypeAlias = Literal["trace", "corners"]
 MAX_PERSON_KAPPA = 4  # of softmax: its atom has exp(kappa) branches for each class
 
 
@@ -23,17 +27,22 @@ class SoftmaxRun:
 
     ``unit``: neighbours differ in a row, or in all rows of a person. Then m and kappa are those of a row times the most
     that the weights of a person's rows add up to.
+    ``bound``: how a removal is followed, by the largest determinant (``"trace"``) or level by level (``"corners"``, for
+    rows and three classes or more).
     """
 
     m_squared: Fraction
     kappa: Fraction
     classes: int
     unit: Unit = "row"
+    bound: SoftmaxBound = "trace"
 
     def __post_init__(self) -> None:
         _classes(self.classes)
         if self.m_squared < 0 or self.kappa < 0:
             raise ValueError("m_squared and kappa must be at least 0")
+        if self.bound == "corners" and self.unit == "person":
+            raise ValueError("the bound by corners is one for rows")
         if self.unit == "person" and self.kappa > MAX_PERSON_KAPPA:
             raise ValueError("the ridge is too small for a softmax model of persons: give a larger one")
 
@@ -68,11 +77,13 @@ class SoftmaxRun:
 
     @property
     def atom(self) -> Atom:
-        """What the run costs, for any company (multiclass.proof.md, Theorem 2; for persons Theorem 3).
+        """What the run costs, for any company (multiclass.proof.md, Theorems 2 and 3; corners.proof.md).
 
         >>> len(SoftmaxRun(Fraction(1, 100), Fraction(1, 5), 10).atom.add)
         9
         """
+        if self.bound == "corners":
+            return corners.corner_atom(self.m_squared, self.kappa, self.classes)
         if self._pair is not None:
             return self._pair.atom
         rest = lower_half(self.m_squared) if self.classes == 2 else ()
@@ -110,6 +121,40 @@ def softmax(epsilon: Real, delta: Real, classes: int, kappa: Real, *, mu: Real =
         return all(within(level, goal, [run], rest) for run in runs)
 
     return roots.largest_up_to(fits, math.sqrt(float_down(room)) * (1 - 2.0**-50))
+
+
+def softmax_by_corners(
+    epsilon: Real,
+    delta: Real,
+    classes: int,
+    kappa: Real,
+    *,
+    mu: Real = 0,
+    fits: Callable[[float], bool] | None = None,
+) -> float:
+    """As ``softmax``, with removals followed level by level; 0 if there is none, or no such bound.
+
+    Guarantee: run (``bound="corners"``) and Gaussian part together are (epsilon, delta)-DP with the float, read in
+    binary or as it prints. With ``fits``, that is what is proved of it instead.
+
+    >>> round(softmax_by_corners(1, "1e-6", 10, "0.2"), 3)
+    0.202
+    """
+    level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
+    size, many = nonnegative(kappa, "kappa"), _classes(classes)
+    room = Fraction(gaussian.mu(level, goal / (many - 1))) ** 2 - rest
+    if room <= 0 or not corners.usable(room, size, many):
+        return 0.0
+
+    def proved(m: float) -> bool:
+        return all(
+            corners.usable(value**2, size, many)
+            and within(level, goal, [SoftmaxRun(value**2, size, many, bound="corners")], rest)
+            for value in readings(m)
+        )
+
+    budget, most = (float(level), float(goal)), math.sqrt(float_down(room))
+    return corners.largest_m(budget, size, many, mu=math.sqrt(rest), most=most, fits=fits or proved)
 
 
 def _classes(classes: int) -> int:

@@ -178,12 +178,13 @@ def _guess(epsilon: float, delta: float, m: float, mu: float) -> float:
 
     def fits(k: float) -> bool:
         left = epsilon - np.ceil(_loss(t, m, k) / step) * step
-        return float(density @ _delta(mu, left)) + 0.5 * float(_delta(mu, left[:1])[0]) <= delta
+        return float(density @ gaussian_deltas(mu, left)) + 0.5 * float(gaussian_deltas(mu, left[:1])[0]) <= delta
 
     return roots.bisect(fits, 0.0, 100 * epsilon, _HALVINGS)[0]
 
 
-def _delta(mu: float, epsilon: Floats) -> Floats:
+def gaussian_deltas(mu: float, epsilon: Floats) -> Floats:
+    """The delta of a Gaussian part at every epsilon, in floats: for guesses, nothing is promised."""
     if mu <= 0:
         return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
     from scipy.special import ndtr

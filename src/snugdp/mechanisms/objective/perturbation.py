@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
-from snugdp.accounting.objective import glm, linear, multiclass, removal
-from snugdp.accounting.objective.multiclass import SoftmaxRun
+from snugdp.accounting.objective import corners, glm, linear, multiclass, removal
+from snugdp.accounting.objective.multiclass import SoftmaxBound, SoftmaxRun
 from snugdp.accounting.objective.run import CLASS_C, Kind, RunCost, smallest_ridge, within
 from snugdp.accounting.objective.run import Unit as Neighbour
 from snugdp.core.guarantee import Budget, Cost
@@ -45,6 +45,7 @@ _SMALLER_KAPPAS = [1 - Fraction(k, 256) for k in (0, 1, 2, 4, 8, 16, 32, 64, 128
 _COMPANY_KAPPAS = [Fraction(round(3200 * 0.99**k), 1000) for k in range(410)]  # of epsilon
 _COMPOSABLE_KAPPA = Fraction(2)  # over m: half the ridge for a tenth more noise
 _SOFTMAX_KAPPA = Fraction(1, 6)  # of epsilon: what the determinant costs
+_CORNER_KAPPA = Fraction(2, 11)  # of epsilon, where it is followed level by level
 _ONE = Fraction(1)  # the most it is for persons
 _ATTEMPTS = 40
 
@@ -206,10 +207,13 @@ class GLMRun(ObjectiveRun):
 class SoftmaxModel(ObjectiveRun):
     """A run for one softmax model of several classes.
 
+    ``bound``: how a removal is followed (``SoftmaxRun``).
+
     Guarantee: ``cost``, when one row comes or goes (``softmax.proof.md``, Theorem 2).
     """
 
     loss: Softmax
+    bound: SoftmaxBound = "trace"
 
     @property
     def sigma(self) -> Fraction:
@@ -220,7 +224,7 @@ class SoftmaxModel(ObjectiveRun):
     def run(self) -> SoftmaxRun:
         """What accounting needs to know, exactly, for the sigma in use."""
         square = 2 * self.design.together**2 * self.design.x_squared / self.sigma**2
-        return SoftmaxRun(square, self.kappa, self.loss.classes, unit_of(self.design))
+        return SoftmaxRun(square, self.kappa, self.loss.classes, unit_of(self.design), self.bound)
 
     @property
     def grid(self) -> int:
@@ -449,22 +453,56 @@ def gaussian_runs(
 
 @lru_cache(maxsize=64)
 def softmax_run(
-    design: Design, budget: Budget, loss: Softmax, ridge: Fraction | None = None, mu_squared: Fraction = Fraction(0)
+    design: Design,
+    budget: Budget,
+    loss: Softmax,
+    ridge: Fraction | None = None,
+    *,
+    mu_squared: Fraction = Fraction(0),
+    bound: SoftmaxBound = "corners",
 ) -> SoftmaxModel:
     """The run with the least noise at this ridge, beside a Gaussian part.
 
+    ``bound``: ``"corners"`` stands for the better of the two bounds.
+
     Guarantee: both together fit the budget (``softmax.proof.md``, Theorem 2).
     """
+    mu = root_above(mu_squared) if mu_squared else Fraction(0)
+    sharp = None if bound == "trace" or design.weight is not None else _sharp_run(design, budget, loss, ridge, mu)
+    if sharp is not None:
+        return sharp
     most = budget.epsilon * _SOFTMAX_KAPPA if design.weight is None else min(budget.epsilon * _SOFTMAX_KAPPA, _ONE)
     lam = as_ridge(design, loss, most) if ridge is None else ridge
-    mu = root_above(mu_squared) if mu_squared else Fraction(0)
     kappa = as_kappa(design, loss, lam)
     unit = unit_of(design)
     m = _afforded(multiclass.softmax(budget.epsilon, budget.delta, loss.classes, kappa, mu=mu, unit=unit))
     run = SoftmaxModel(design, loss, m, lam)
-    if not (run.cost + Cost(mu_squared=mu_squared)).fits(budget):
+    if not _both_fit(run, budget, mu_squared):
         raise _nothing()
     return run
+
+
+def _sharp_run(
+    design: Design, budget: Budget, loss: Softmax, ridge: Fraction | None, mu: Fraction
+) -> SoftmaxModel | None:
+    """As ``softmax_run``, removals followed level by level; nothing where that is no gain."""
+    lam = as_ridge(design, loss, budget.epsilon * _CORNER_KAPPA) if ridge is None else ridge
+    kappa, levels = as_kappa(design, loss, lam), (budget.epsilon, budget.delta)
+
+    def run(m: float) -> SoftmaxModel:
+        return SoftmaxModel(design, loss, Fraction(m), lam, "corners")
+
+    def fits(m: float) -> bool:
+        own = run(m).run
+        return corners.usable(own.m_squared, own.kappa, own.classes) and _both_fit(run(m), budget, mu**2)
+
+    m = multiclass.softmax_by_corners(*levels, loss.classes, kappa, mu=mu, fits=fits)
+    plain = multiclass.softmax(*levels, loss.classes, kappa, mu=mu)
+    return run(m) if m > plain else None
+
+
+def _both_fit(run: SoftmaxModel, budget: Budget, mu_squared: Fraction) -> bool:
+    return (run.cost + Cost(mu_squared=mu_squared)).fits(budget)
 
 
 def gaussian_square(budget: Budget) -> Fraction:

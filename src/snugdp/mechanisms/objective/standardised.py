@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from snugdp.accounting.composition import Atom, Branch, either
+from snugdp.accounting.objective.multiclass import SoftmaxBound
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.linear.base import Design, Fit
@@ -83,6 +84,7 @@ class StandardisedGLM(StandardisedRuns):
 
     ``beside``: mu squared of what was released of the same budget before. ``rows``: their number, as released; where it
     is small there is more ridge. ``found``: a loss of the same kind as the planned one, whose scale was released.
+    ``bound``: of a softmax run, as in ``softmax_run``.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``glm_adaptive.proof.md``, Theorem 2).
     Add/remove neighbours.
@@ -95,6 +97,7 @@ class StandardisedGLM(StandardisedRuns):
     beside: Fraction
     rows: float = 1.0
     found: Loss | None = None
+    bound: SoftmaxBound = "corners"
 
     def __post_init__(self) -> None:
         check_adaptive(self.design, self.budget, self.losses)
@@ -105,7 +108,7 @@ class StandardisedGLM(StandardisedRuns):
 
     @cached_property
     def _square(self) -> Fraction:
-        square = glm_square(self.design, self.budget, self.losses, self.beside)
+        square = glm_square(self.design, self.budget, self.losses, self.beside, self.bound)
         if square <= 0:
             raise nothing_left(self.beside)
         return square
@@ -120,7 +123,7 @@ class StandardisedGLM(StandardisedRuns):
         """The runs as planned: their cost is that of every ridge from theirs on."""
         before = Fraction(0) if self.start is None else self.start.cost.mu_squared
         square, beside = self._square - before, self.beside + before
-        return glm_runs(self.design, self.budget, self.losses, square, beside, part=_PART)
+        return glm_runs(self.design, self.budget, self.losses, square, beside, part=_PART, bound=self.bound)
 
     @cached_property
     def cost(self) -> Cost:
@@ -269,7 +272,7 @@ def _planned_cases(
         losses: Losses = (loss,) if most == 2 else (Softmax(most),)
         own = replace(budget, delta=budget.delta * part)
         try:
-            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside)))
+            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside, bound="trace")))
         except ValueError:
             if not cases:
                 raise
