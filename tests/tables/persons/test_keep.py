@@ -423,8 +423,8 @@ DECLARED: dict[str, Callable[[list[Any]], Any]] = {
     "pyarrow": lambda ids: _frame(pa.array(ids)),
 }
 CELLS = (
-    None, np.nan, 0.5, 2.0**60, -0.0, "abc", "é", "", "x" * 9999, " 9007199254740993 ", "1e300", "nan", b"x", True, 2**62,
-    2**70, -(2**60), Decimal("1e30"), Fraction(1, 3), datetime.date(2020, 1, 1), (1,), [1], object, 1j, pd.NA,
+    None, np.nan, 0.5, 2.0**60, -0.0, "abc", "é", "", "x" * 9999, " 9007199254740993 ", "1e300", "nan", b"x", True,
+    2**62, 2**70, -(2**60), Decimal("1e30"), Fraction(1, 3), datetime.date(2020, 1, 1), (1,), [1], object, 1j, pd.NA,
 )  # fmt: skip
 
 
