@@ -351,6 +351,17 @@ def test_what_is_wrong_is_said_in_public() -> None:
             fitted(model, *data, **more)
 
 
+def test_a_refusal_of_several_rows_offers_no_method_that_is_refused() -> None:
+    for model, offered in (
+        (snugdp.SparseLinearRegression(1, epsilon=4, y_bound=1, person="who", max_rows=2), '"sufficient", "adassp"'),
+        (snugdp.SparseLogisticRegression(1, epsilon=4, classes=[0, 1], person="who", max_rows=2), '"output"'),
+    ):
+        with pytest.raises(ValueError, match=f"a method that takes several: {offered}") as refusal:
+            model.plan(n_features=2)
+        for name in str(refusal.value).rpartition(":")[2].replace('"', "").split(", "):
+            clone(model).set_params(method=name.strip(), rows=1000).plan(n_features=2)
+
+
 @pytest.mark.parametrize("odd", [None, 0.5, "x", 2**70])
 def test_groups_of_guessed_types_tell_no_long_identifiers_apart(odd: Any) -> None:
     """One odd identifier changes the type of an array or a series, and moves nobody else; a list has no type."""
