@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
@@ -16,8 +18,10 @@ from sklearn.naive_bayes import GaussianNB
 import snugdp
 from snugdp import Budget, MemoryLedger, Simulation, Unit, UnitMismatchError
 from snugdp.estimators.files.model_file import as_dict, from_dict
+from snugdp.estimators.persons import _column
 from snugdp.noise.recording import Witness, private_inputs
 from snugdp.report.model import render
+from snugdp.tables.persons.images import person_image
 from tests.effort import often, repeated, sampled
 
 PERSONS = 300
@@ -345,6 +349,32 @@ def test_what_is_wrong_is_said_in_public() -> None:
     ):
         with pytest.raises(error, match=words):
             fitted(model, *data, **more)
+
+
+def test_a_refusal_of_several_rows_offers_no_method_that_is_refused() -> None:
+    for model, offered in (
+        (snugdp.SparseLinearRegression(1, epsilon=4, y_bound=1, person="who", max_rows=2), '"sufficient", "adassp"'),
+        (snugdp.SparseLogisticRegression(1, epsilon=4, classes=[0, 1], person="who", max_rows=2), '"output"'),
+    ):
+        with pytest.raises(ValueError, match=f"a method that takes several: {offered}") as refusal:
+            model.plan(n_features=2)
+        for name in str(refusal.value).rpartition(":")[2].replace('"', "").split(", "):
+            clone(model).set_params(method=name.strip(), rows=1000).plan(n_features=2)
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, "x", 2**70])
+def test_groups_of_guessed_types_tell_no_long_identifiers_apart(odd: Any) -> None:
+    """One odd identifier changes the type of an array or a series, and moves nobody else; a list has no type."""
+    large = [2**53 + 1 + number for number in range(6)]
+    for loaded in (np.array, pd.Series, lambda ids: pd.Series(ids).astype("category"), lambda ids: np.array(ids, "O")):
+        for ids in ([*large, 7], [*large, odd]):
+            found = person_image(nw.from_native(_column(loaded(ids)), series_only=True))
+            assert found.lost is not None
+            assert found.lost[:6].all()
+    for exact in (list, np.ma.array, pd.array, lambda ids: pl.Series(ids, dtype=pl.Int64)):
+        found = person_image(nw.from_native(_column(exact(large)), series_only=True))
+        assert found.text is not None
+        assert found.text.to_list() == [*map(str, large)]
 
 
 @pytest.mark.parametrize("odd", [None, float("nan"), "", "NaN", object, 2**60, [1], b"x", "x" * 1000, "\ud800"])

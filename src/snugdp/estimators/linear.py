@@ -90,7 +90,9 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     person : str, optional
         The column that says whose rows belong together, such as "customer_id"; it is no feature. Then persons are
         protected, whatever the number of their rows, and a row without an identifier is a person of its own. A schema
-        may name it too; the identifiers of an array are given as ``fit(X, y, groups=...)``.
+        may name it too; the identifiers of an array are given as ``fit(X, y, groups=...)``. Identifiers of 16 digits
+        and more must not be in a plain column of pandas (int64, object, str) or an array of numpy, where they are left
+        out: read them as "string" or "Int64", or give a list.
     max_rows : int or "private", default=1
         With ``person``: how many rows those of one person may count for together. "auto" and "objective" use all rows,
         with weights that add up to at most this; the noise grows with it, and the error of the sample falls. "private"

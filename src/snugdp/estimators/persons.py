@@ -125,14 +125,19 @@ def _is_array(X: Any) -> bool:
 def _column(groups: Any) -> Any:
     """Identifiers as a column of polars: of their declared type, or cell by cell.
 
-    Integers of numpy are floats here, as they are where one is missing: see ``person_image``.
+    Of a type that was guessed numbers from 2**53 on are floats, which tell nobody apart: see ``person_image``.
     """
-    import polars as pl
+    from snugdp.tables.persons.images import guessed
 
     rows = label_rows(groups, "groups")
-    dtype = getattr(rows.to_native() if isinstance(rows, nw.Series) else rows, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not isinstance(rows, np.ma.MaskedArray):
-        return pl.Series(np.asarray(rows.to_numpy() if isinstance(rows, nw.Series) else rows, dtype=np.float64))
+    if isinstance(rows, np.ma.MaskedArray) or not guessed(groups):
+        return _as_given(rows)
+    return _rounded(_as_given(rows))
+
+
+def _as_given(rows: Any) -> Any:
+    import polars as pl
+
     if isinstance(rows, nw.Series):
         worked, found = attempt(rows.to_polars)
         return found if worked and found is not None else pl.Series(cells_of(rows), dtype=pl.Object)
@@ -141,3 +146,17 @@ def _column(groups: Any) -> Any:
         if worked and found is not None:
             return found
     return pl.Series(rows if isinstance(rows, list) else rows.tolist(), dtype=pl.Object)
+
+
+def _rounded(column: Any) -> Any:
+    """Numbers from 2**53 on as floats, also those that are spelled."""
+    import polars as pl
+
+    from snugdp.tables.persons.images import MAX_EXACT, image
+
+    number = image(nw.from_native(column, series_only=True), lists=False).number
+    large = np.abs(number) >= MAX_EXACT
+    if not large.any() or column.dtype.is_numeric():
+        return pl.Series(number) if large.any() else column
+    cells = zip(column.to_list(), number.tolist(), large.tolist(), strict=True)
+    return pl.Series([value if lost else cell for cell, value, lost in cells], dtype=pl.Object)

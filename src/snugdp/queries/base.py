@@ -95,7 +95,8 @@ class Query(ABC, Generic[Seen]):
     person : str, optional
         The column that says whose rows belong together, such as "customer_id": then persons are protected, whatever
         the number of their rows. A row without an identifier is a person of its own. The data are a table with this
-        column and those that are asked about.
+        column and those that are asked about. Identifiers of 16 digits and more must not be in a plain column of
+        pandas (int64, object, str), where they are left out: read them as "string" or "Int64".
     max_rows : int, "private" or ("private", int), default=1
         How much a person may contribute: as much as so many rows. The noise grows with it. Of counts, histograms,
         proportions and groups with listed keys all rows of a person are used, and their total is scaled down where it

@@ -299,12 +299,12 @@ NOTES = {
     "persons-private-cap": "all rows of each person are used; what a person adds in all is scaled down to a cap, "
     "which is found in private among {candidates} caps up to {largest} for {part} of the budget, and released. The "
     "cost is fixed; the noise is scaled by the cap",
-    "persons-cap-error": "with a cap of c, noise below c times {error} in 19 of 20 cases; with a public "
-    "max_rows={largest}, {largest} times that",
+    "persons-cap-error": "with a cap of c, noise below c times {error} in 19 of 20 cases, beside what it cuts off; "
+    "with a public max_rows={largest}, {largest} times that",
     "persons-cap-restored": "what the cap cuts off is estimated from the same counts of persons and added to the "
     "counts in proportion, to each at most half of the standard deviation of its noise",
-    "persons-cap-few": "for so few numbers a cap that is known from the subject, such as max_rows=10, is often better "
-    "than one found in private, by a factor of 1.5 to 2.6 where a few persons have very many rows",
+    "persons-cap-few": "for so few numbers a cap that is known from the subject, max_rows=as many as hardly anybody "
+    "has, is often better than one found in private, by a factor of 1.5 to 2.6 where a few persons have very many rows",
     "persons-cap-many": "for so many numbers the cap that is found is usually close to the best one",
     "persons-together-one": f"all rows of each person are used, and together they count as one row; {_TOGETHER}",
     "persons-together": "all rows of each person are used, and together they count as at most {rows} rows: more noise "

@@ -52,7 +52,8 @@ class CapError:
     """Mean absolute errors of a count, over that of the best cap in hindsight with the whole budget.
 
     ``private``: with a cap found in private, and with what it is estimated to cut off added again where that is done;
-    ``alone``: without. ``largest``: with the public bound. ``ten``: with a public cap of 10.
+    ``alone``: without. ``gaussian``: ``alone`` with Gaussian noise throughout, over the best cap with such noise, which
+    is another number where noise is pure. ``largest``: with the public bound. ``ten``: with a public cap of 10.
     ``kept``: with the best number of kept rows, as OpenDP bounds persons. ``bounded``: with the best numbers of cells
     and of rows in each, as PipelineDP does. ``others``: these two with the noise of those libraries, by name.
     ``floor``: no choice of a cap alone for the same part of the budget stays below it both here and on the same panel
@@ -66,6 +67,7 @@ class CapError:
     best: float
     private: float
     alone: float
+    gaussian: float
     largest: float
     ten: float
     kept: float
@@ -101,11 +103,13 @@ def _measured(shape: str, cells: int, people: int, seed: int, budget: Budget) ->
     others = {
         name: min(_gaussian(lost, length * sigma) for length, lost in both[name]) for name, sigma in rivals(budget)
     }
-    private, alone = _in_private(share, cells, totals, truth)
+    readings = np.random.default_rng([seed, 1])  # each panel has noise of its own
+    private, alone = _in_private(share, cells, totals, truth, readings)
     return CapError(
         shape, cells, "pure" if share.is_pure else "Gaussian", float(best_cap), best,
         private / best,
         alone / best,
+        _by_gaussian(gaussian, cells, totals, truth, readings) if share.is_pure else alone / best,
         _error(share, Fraction(LARGEST_CAP), cells, totals, truth) / best,
         _error(share, Fraction(10), cells, totals, truth) / best,
         min(_expected(share, lost, most) for most, lost in both["OpenDP"]) / best,
@@ -148,12 +152,14 @@ def _gaussian(lost: Floats, sigma: float) -> float:
     return float(np.mean(spread + lost * erf(lost / (sigma * np.sqrt(2)))))
 
 
-def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> tuple[float, float]:
+def _in_private(
+    share: Share, cells: int, totals: Totals, truth: Integers, rng: np.random.Generator
+) -> tuple[float, float]:
     """The mean over the caps that may be found; and without what is added again."""
     drawn, rest = divided(share, cells, in_private=True)
     vectors = PersonVectors((_block(rest),), cells, LARGEST_CAP, in_private=True, share=drawn)
     if isinstance(vectors.cap_choice, TailChoice):
-        return _read(vectors, vectors.cap_choice, totals, truth)
+        return _read(vectors, vectors.cap_choice, totals, truth, rng)
     scores = np.array([float(score) for score in vectors.cap_choice.scores(vectors.above(totals))])
     chances = np.exp(scores - logsumexp(scores))
     likely = [place for place in range(len(chances)) if chances[place] > 1e-9]
@@ -163,9 +169,17 @@ def _in_private(share: Share, cells: int, totals: Totals, truth: Integers) -> tu
     return error, error
 
 
-def _read(vectors: PersonVectors, choice: TailChoice, totals: Totals, truth: Integers) -> tuple[float, float]:
+def _by_gaussian(share: Share, cells: int, totals: Totals, truth: Integers, rng: np.random.Generator) -> float:
+    """The error with a cap found in private over that of the best one."""
+    best = min(_error(share, cap, cells, totals, truth) for cap in _GRID)
+    return _in_private(share, cells, totals, truth, rng)[1] / best
+
+
+def _read(
+    vectors: PersonVectors, choice: TailChoice, totals: Totals, truth: Integers, rng: np.random.Generator
+) -> tuple[float, float]:
     """The means over readings of noisy counts, each with some draws of the release."""
-    block, rng, counts = vectors.blocks[0], np.random.default_rng(1), np.array(vectors.between(totals), dtype=float)
+    block, counts = vectors.blocks[0], np.array(vectors.between(totals), dtype=float)
     cut, errors = {}, []
     for noisy in counts + float(choice.law.sigma) * rng.standard_normal((_READINGS, len(counts))):
         reading = choice.read(np.rint(noisy).tolist())
@@ -265,7 +279,7 @@ def _mean(found: list[CapError]) -> CapError:
     first = found[0]
     means = {
         name: float(np.mean([getattr(one, name) for one in found]))
-        for name in ("best_cap", "best", "private", "alone", "largest", "ten", "kept", "bounded", "floor")
+        for name in ("best_cap", "best", "private", "alone", "gaussian", "largest", "ten", "kept", "bounded", "floor")
     }
     others = {name: float(np.mean([one.others[name] for one in found])) for name in first.others}
     return CapError(first.shape, first.cells, first.noise, **means, others=others)

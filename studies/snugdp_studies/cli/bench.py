@@ -184,8 +184,8 @@ def _caps(people: int, tables: int, epsilon: float, first: int) -> None:
     lines = [
         (
             one.shape, str(one.cells), one.noise, f"{one.best_cap:.3g}", f"{one.best:.3g}", f"{one.private:.2f}",
-            f"{one.alone:.2f}", "" if math.isnan(one.floor) else f"{one.floor:.2f}", f"{one.ten:.2f}",
-            f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
+            f"{one.alone:.2f}", f"{one.gaussian:.2f}", "" if math.isnan(one.floor) else f"{one.floor:.2f}",
+            f"{one.ten:.2f}", f"{one.largest:.1f}", f"{one.kept:.2f}", f"{one.bounded:.2f}",
             *(f"{one.others[name]:.2f}" for name in others),
         )
         for one in found
@@ -198,6 +198,7 @@ def _caps(people: int, tables: int, epsilon: float, first: int) -> None:
         "error",
         "private",
         "cap alone",
+        "Gaussian",
         "floor",
         "10",
         "1024",

@@ -194,7 +194,8 @@ class SparseModel(OpenSchemaEstimator):
     def _beside(self, recipes: Mapping[str, Recipe], design: Design, budget: Budget, first: Cost) -> Method:
         """A method by its name, with what the choice leaves of the budget."""
         recipe, proposals = self._recipe(recipes)
-        check_persons(self.method, recipes, design.max_rows)
+        kept = {name: replace(each, persons=False) for name, each in recipes.items()}  # rows are kept, not weighed
+        check_persons(self.method, kept, design.max_rows)
         options = Options(proposals, whole_rows(self.rows))
         return beside(budget, first, lambda left: recipe.make(design, left, options))
 

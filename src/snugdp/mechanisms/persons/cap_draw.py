@@ -17,7 +17,7 @@ CAP = "cap"  # a step
 DRAW_PART = Fraction(1, 10)  # of a share, for the draw, unless one or many numbers are released under the cap
 _ONE_PURE = Fraction(1, 4)  # the part for one number with pure noise, whose best cap leaves hardly anybody above it
 _SHARES_BY_NUMBERS = {200: Fraction(1, 50), 50: Fraction(1, 20)}  # the part for so many numbers or more
-_ABOVE = Fraction(1, 5)  # of the number of cells over the noise: so many persons are best left above the cap
+_ABOVE = Fraction(3, 10)  # of the number of cells over the noise: so many persons are best left above the cap
 _DOUBT = 1  # over the range of the draw: so many persons more, as nobody is above any of the caps that are too large
 _TILTS = {50: Fraction(2), 2: Fraction(1), 1: Fraction(3, 4)}  # from one cap to the next, for so many numbers or more
 
@@ -71,7 +71,7 @@ def target_for(loss_range: Fraction, cells: int, noise: float) -> Fraction:
     """About how many persons to leave above a cap, where so many numbers get noise of this size for each unit of it.
 
     >>> target_for(Fraction(1, 2), 10, 4.0)
-    Fraction(10, 1)
+    Fraction(14, 1)
     """
     wanted = float(_ABOVE) * cells * noise + _DOUBT / float(loss_range)
     return Fraction(max(1, math.floor(2 * wanted + 0.5)), 2)

@@ -99,7 +99,7 @@ def person_image(column: nw.Series[Any]) -> Image:
     """What tells persons apart: numbers below 2**53, larger ones by their digits, and text.
 
     Floats from 2**53 on have lost digits, so that several persons may have the same one: they are ``lost``. So are such
-    numbers in a column of numpy's integers, which is one of floats as soon as a cell of it is missing.
+    numbers, and text that spells them, in a column that one other cell would have made floats: see ``guessed``.
     """
     found = image(column, lists=False)
     number = _in_single(found.number)
@@ -107,15 +107,24 @@ def person_image(column: nw.Series[Any]) -> Image:
     if not large.any():
         return Image(number, found.text)
     none: Any = pl.repeat(None, len(number), dtype=pl.String, eager=True)
-    digits = none if declared(column).is_float() or _floats_if_missing(column) else _digits(column)
+    digits = none if declared(column).is_float() or guessed(column.to_native()) else _digits(column)
     text = (none if found.text is None else found.text).zip_with(pl.Series(~large), digits)
     return Image(number, text, large & digits.is_null().to_numpy())
 
 
-def _floats_if_missing(column: nw.Series[Any]) -> bool:
-    """Whether it holds numpy's integers, as pandas has them by default: they know no missing cell."""
-    dtype = getattr(column.to_native(), "dtype", None)
-    return isinstance(dtype, np.dtype) and dtype.kind in "iu"
+def guessed(native: Any) -> bool:
+    """Whether the type of a column is one that pandas and numpy guess from all cells together.
+
+    Of the same whole numbers they make integers, floats (a cell is missing), text or objects (a cell is text). Types
+    that have a missing value of their own, such as "Int64", "string" and those of Arrow, are not guessed.
+    """
+    dtype = getattr(native, "dtype", None)
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and type(dtype).__name__ == "CategoricalDtype":
+        return guessed(categories)
+    dtype = getattr(dtype, "subtype", dtype)  # of pandas' sparse columns
+    missing = getattr(dtype, "na_value", None) if type(dtype).__name__ == "StringDtype" else None
+    return isinstance(dtype, np.dtype) or isinstance(missing, float)
 
 
 def rows_of_persons(frame: Frame, name: str) -> tuple[Frame, Image]:

@@ -35,8 +35,9 @@ def keep_rows(
 
     ``person``: the column with the identifiers, which are read as labels (``tables.cells``): 7, 7.0 and "7" are one
     person, and whole numbers from 2**53 on are told apart by their digits. Floats of this size have lost digits, and
-    two persons may have the same one: their rows are left out. A row whose identifier is missing is a person of its
-    own. ``key``: a whole number below 2**128 that was drawn once, independently of the rows.
+    two persons may have the same one: their rows are left out, and so are those of a type that was ``guessed``. A row
+    whose identifier is missing is a person of its own. ``key``: a whole number below 2**128 that was drawn once,
+    independently of the rows.
 
     Rows that are equal in ``columns`` have the same hash: each of a person's different rows is as likely to be the
     first as any other, however often it occurs.
