@@ -3,8 +3,10 @@
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import snugdp
 from snugdp import Budget, Cost, Ledger, Receipt, TamperedLedgerError
 from snugdp.ledger.stores.sqlite import SQLiteStore
 from tests.ledger.conftest import TENTH
-from tests.ledger.faults import at_once, end_of_log
+from tests.ledger.faults import at_once, end_of_log, quick_folder
 
 INTRUDERS = (
     "CREATE TRIGGER t BEFORE INSERT ON ledger BEGIN SELECT raise(ignore); END",
@@ -61,13 +63,20 @@ def test_views_and_indexes_are_noticed_while_it_is_open(somebody: None, tmp_path
         ledger.charge(TENTH, "x")
 
 
+@pytest.fixture
+def quick() -> Iterator[Path]:
+    """A folder where nothing waits for a disk."""
+    with quick_folder() as folder:
+        yield folder
+
+
 def log_of(path: Path) -> Path:
     return Path(f"{path}-wal")
 
 
-def test_commits_overwrite_a_log_that_grows_in_steps(somebody: None, tmp_path: Path) -> None:
+def test_commits_overwrite_a_log_that_grows_in_steps(somebody: None, quick: Path) -> None:
     """A charge or two make no room; many do, a few times, and not beyond what SQLite begins again after."""
-    path, sizes = tmp_path / "l", list[int]()
+    path, sizes = quick / "l", list[int]()
     with Ledger.open(path, dataset="p", budget=Budget(10**4)) as ledger:
         for _ in range(1300):
             ledger.charge(TENTH, "x")
@@ -113,7 +122,7 @@ def test_a_log_with_room_ends_where_its_frames_end(somebody: None, tmp_path: Pat
         Ledger.open(path)
 
 
-@pytest.mark.parametrize("name", ["open", "pwrite", "fstat"])
+@pytest.mark.parametrize("name", ["open", "write", "fstat"])
 def test_a_charge_needs_no_room(somebody: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """On a full disk, or where the log may not be opened, it is left to SQLite what to do."""
     path, plain, refused = tmp_path / "l", getattr(os, name), list[object]()
@@ -133,6 +142,32 @@ def test_a_charge_needs_no_room(somebody: None, tmp_path: Path, monkeypatch: pyt
         assert refused
         assert log_of(path).stat().st_size == end_of_log(path)
         assert ledger.verify().spent == Cost(epsilon=2)
+
+
+def test_room_is_never_made_over_frames(somebody: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where the length of the log is told as it was before, as a file system with a cache of its own may."""
+    path, made = tmp_path / "l", list[int]()
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger:
+        for _ in range(20):
+            ledger.charge(TENTH, "x")
+        store, plain = ledger._handle.store, os.fstat
+        assert isinstance(store, SQLiteStore)
+
+        def stale(handle: int) -> os.stat_result:
+            found = list(plain(handle))
+            found[stat.ST_SIZE] = made[-1]
+            return os.stat_result(found)
+
+        monkeypatch.setattr(os, "fstat", stale)
+        for length in (50, 5000, 40_000):
+            made.append(length)
+            store._length = length
+            store._make_room()
+        monkeypatch.undo()
+        assert ledger.charge(TENTH, "x").sequence == 21
+        assert ledger.verify().spent == Cost(epsilon=Fraction(21, 10))
+    with Ledger.open(path) as later:
+        assert later.verify().charges == 21
 
 
 def test_many_processes_make_room_in_one_log(somebody: None, tmp_path: Path) -> None:

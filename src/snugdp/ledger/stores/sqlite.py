@@ -297,17 +297,17 @@ class SQLiteStore(Connected):
     def _make_room(self) -> None:
         """Zeros behind the log: a commit that overwrites takes half the time of one for which the file has to grow.
 
-        To SQLite they are what an older log has left behind: a frame counts only with its checksum. The write lock is
-        held, so nobody else adds to the log; SQLite keeps no locks on this file that closing it could drop. What
-        cannot be done here is left to the commit.
+        To SQLite they are what an older log has left behind: a frame counts only with its checksum. They are appended,
+        wherever the log ends by then, so they never lie over a frame. SQLite keeps no locks on this file that closing
+        it could drop. What cannot be done here is left to the commit.
         """
         self._room = max(self._length, min(self._length + max(self._length, _STEP), _MOST))
         with contextlib.suppress(OSError):
-            handle = os.open(self._path + "-wal", os.O_WRONLY | CLOEXEC)
+            handle = os.open(self._path + "-wal", os.O_WRONLY | os.O_APPEND | CLOEXEC)
             try:
                 found = os.fstat(handle)
                 if _file(found) == self._log and found.st_size == self._length < self._room:
-                    os.pwrite(handle, bytes(self._room - self._length), self._length)
+                    os.write(handle, bytes(self._room - self._length))
             finally:
                 os.close(handle)
 
