@@ -752,9 +752,12 @@ def test_what_would_remain_is_what_remains(tmp_path: Path) -> None:
         assert ledger.part("region", "south").remaining_after(Cost(epsilon="0.01")) == ledger.remaining
 
 
+WORDLESS: Any = 5
+
+
 @pytest.mark.parametrize(
-    "given", [Question("x", "zz"), Question("x", "A" * 32), Question(5, "0" * 32), ("x", "0" * 32), "x"]
-)  # type: ignore[arg-type]
+    "given", [Question("x", "zz"), Question("x", "A" * 32), Question(WORDLESS, "0" * 32), ("x", "0" * 32), "x"]
+)
 def test_what_could_not_be_read_again_is_not_charged(somebody: None, tmp_path: Path, given: Any) -> None:
     """A receipt for a record that means nothing would be had for nothing, once the owner has voided that."""
     with Ledger.open(tmp_path / "l", dataset="p", budget=Budget(1)) as ledger:
