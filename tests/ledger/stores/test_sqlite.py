@@ -13,6 +13,8 @@ import pytest
 
 import snugdp
 from snugdp import Budget, Cost, Ledger, Receipt, TamperedLedgerError
+from snugdp.ledger.anchors.anchor import try_lock
+from snugdp.ledger.stores import sqlite
 from snugdp.ledger.stores.sqlite import SQLiteStore
 from tests.ledger.conftest import TENTH
 from tests.ledger.faults import at_once, end_of_log, quick_folder
@@ -142,6 +144,56 @@ def test_a_charge_needs_no_room(somebody: None, tmp_path: Path, monkeypatch: pyt
         assert refused
         assert log_of(path).stat().st_size == end_of_log(path)
         assert ledger.verify().spent == Cost(epsilon=2)
+
+
+def test_a_log_is_copied_while_nobody_can_write(somebody: None, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to SQLite 3.51.2 a commit during a copy may be forgotten. Nor does anybody wait for an anchor meanwhile."""
+    path, said, held = quick / "l", list[str](), list[bool]()
+    monkeypatch.setattr(sqlite, "_TIDY", 20)
+    plain = SQLiteStore.tidy
+
+    def tidy(self: SQLiteStore) -> None:
+        if self._due:
+            held.extend(not free(anchor) for anchor in (path.with_name("l.anchor"), *quick.rglob("anchors/*.anchor")))
+        plain(self)
+
+    monkeypatch.setattr(SQLiteStore, "tidy", tidy)
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger, Ledger.open(path) as other:
+        store = ledger._handle.store
+        assert isinstance(store, SQLiteStore)
+        assert store._sql.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+        store._sql.set_trace_callback(said.append)
+        before = path.stat().st_size
+        for number in range(50):
+            (other if number % 4 == 2 else ledger).charge(TENTH, "x" * 500)
+        copies = [line for line in said if "wal_checkpoint" in line]
+        assert copies == ["PRAGMA wal_checkpoint(FULL)"] * 2
+        assert held
+        assert not any(held)
+        assert path.stat().st_size > before
+        assert store._sql.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+        assert ledger.verify().charges == 50
+
+
+def free(anchor: Path) -> bool:
+    handle = os.open(anchor, os.O_RDWR)
+    try:
+        return try_lock(handle, str(anchor))
+    finally:
+        os.close(handle)
+
+
+def test_the_log_of_large_outputs_is_cut(somebody: None, quick: Path) -> None:
+    path = quick / "l"
+    with Ledger.open(path, dataset="p", budget=Budget(100)) as ledger:
+        receipts = [ledger.charge(TENTH, "x") for _ in range(4)]
+        for receipt in receipts:
+            ledger.settle(receipt, "7" * 3_000_000)
+        assert log_of(path).stat().st_size < 7_000_000
+        ledger.charge(TENTH, "x")
+        ledger.charge(TENTH, "x")
+        assert log_of(path).stat().st_size < 4_300_000
+        assert [ledger.recall(receipt) for receipt in receipts] == ["7" * 3_000_000] * 4
 
 
 def test_room_is_never_made_over_frames(somebody: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,9 @@ _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, bo
 _SHORT = 2000  # records: the pages of a longer ledger are checked by verify
 _FEW = 1 << 14  # bytes of a log that are written as they come
 _STEP = 1 << 16  # bytes by which room is made in it at least
-_MOST = 4_200_000  # SQLite begins again at the start of its log after 1000 pages
+_MOST = 4_200_000  # bytes of room; a log that is longer is cut when it has been copied
+_TIDY = 768  # records from one copy of the log to the next: about a thousand pages
+_WAIT = 5  # seconds for which a copy waits for others
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message that quotes a damaged schema may be no text
 _WAYS_OUT = {
@@ -57,6 +59,8 @@ class SQLiteStore(Connected):
         self._file: tuple[int, int] | None = None  # device and inode of what was opened
         self._log: tuple[int, int] | None = None
         self._length = self._room = 0  # bytes of the log as it was found, and as far as they need no room
+        self._due = False  # whether the log is to be copied into the file
+        self._enough = _MOST  # bytes of the log beyond which that is due, whatever the number of records
         self._version: int | None = None  # SQLite's own, of the newest look: while it stays, nobody else has written
         self.unchanged = False
         self._cursors: list[sqlite3.Cursor] = []
@@ -268,6 +272,8 @@ class SQLiteStore(Connected):
             self._rollback()
             self.release()
             raise TamperedLedgerError(f"the log {self._path}-wal was deleted or replaced while the ledger was open")
+        if log.st_size < self._length:  # somebody has cut it
+            self._room, self._enough = _FEW, _MOST
         self._length = log.st_size
         version = self._sql.execute("PRAGMA data_version").fetchone()[0]
         self.unchanged = version == self._version
@@ -293,6 +299,24 @@ class SQLiteStore(Connected):
         added = self._sql.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", row).rowcount
         if added != 1 or self.row(row.seq) != row:
             raise TamperedLedgerError(f"{self._path} did not take record {row.seq} as it was given. Nothing was spent")
+        self._due = row.seq % _TIDY == 0 or self._length > self._enough
+
+    def tidy(self) -> None:
+        """Copy the log into the file if that is due, so that the next commit begins it again.
+
+        Never by itself, as SQLite does after a commit: up to version 3.51.2 it may forget a transaction that another
+        process commits while the log is copied a second time ("the WAL-reset bug"). A full copy keeps writers out.
+        """
+        if not self._due:
+            return
+        self._due, long = False, self._length > _MOST
+        self._enough = self._length + _MOST if long else _MOST
+        with contextlib.suppress(*_ERRORS, LedgerWriteError):
+            self._sql.execute(f"PRAGMA busy_timeout={1000 * _WAIT}")
+            try:
+                self._sql.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if long else 'FULL'})").fetchall()
+            finally:
+                self._sql.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
 
     def _make_room(self) -> None:
         """Zeros behind the log: a commit that overwrites takes half the time of one for which the file has to grow.
@@ -353,7 +377,7 @@ def _connection(path: str, mode: str = "rw") -> sqlite3.Connection:
         Path(path).as_uri() + f"?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
     try:
-        for setting in ("synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
+        for setting in ("synchronous=FULL", "wal_autocheckpoint=0", "trusted_schema=OFF", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {setting}")
     except BaseException:
         connection.close()
