@@ -69,6 +69,22 @@ def test_plans_are_compared(book: Path) -> None:
     assert "epsilon = 0.5" in run("ledger", "plan", "l.ledger.anchor", "--epsilon", "1", code=1).output
 
 
+def test_a_comparison_leaves_what_the_ledger_would_leave(book: Path) -> None:
+    """By its own way: small pure releases as Gaussian ones, and reservations with their own cost."""
+    (book / "one.json").write_text('[{"epsilon": "0.01"}]')
+    one = snugdp.Cost(epsilon="0.01")
+    for reserves in (False, True):
+        place, budget = f"{reserves}.ledger", snugdp.Budget(1, 1e-6)
+        with snugdp.Ledger.open(place, dataset="x", budget=budget, composition="both") as ledger:
+            ledger.charge(one, "little")
+            if reserves:
+                ledger.reserve(one, "later")
+            left = ledger.remaining_after(one)
+        told = json.loads(run("ledger", "plan", "one.json", "--ledger", place, "--json").stdout)
+        assert left is not None
+        assert told[2]["left"]["exact"] == left.as_dict()
+
+
 def test_a_plan_counts_with_what_it_keeps(book: Path) -> None:
     """One whose cost is more than what it announces counts as in a ledger: with its own."""
     false = {"cost": {"exact": {"epsilon": "1"}}, "budget": {"epsilon": "1/10", "delta": "0"}}

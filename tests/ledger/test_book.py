@@ -31,7 +31,9 @@ from snugdp.ledger.errors import (
 from snugdp.ledger.handle import Handle
 from snugdp.ledger.history.records import Row
 from snugdp.ledger.history.state import State
+from snugdp.ledger.question import question
 from snugdp.ledger.stores.sqlite import SQLiteStore
+from snugdp.report.ledger import page
 from tests.ledger.conftest import BUDGET, TENTH, Where, another_user, made
 from tests.ledger.faults import failing, in_child, in_threads
 
@@ -489,6 +491,21 @@ def test_a_third_party_can_check_an_export(where: Where) -> None:
     assert [(line["what"], line["epsilon"], line["hash"], line["state"]) for line in table] == [
         ('x, "y"', "1/10", receipt.hash, "released")
     ]
+
+
+def test_it_says_of_which_column_and_what_parts_add_up_to(somebody: None, tmp_path: Path) -> None:
+    """Of parts the largest counts: who adds up the lines is told why the sum is less."""
+    with Ledger.open(tmp_path / "l", dataset="p", budget=Budget(1)) as ledger:
+        ledger.partition("region", ["north", "south"])
+        ledger.charge(TENTH, "Mean", question=question("Mean of age"))
+        assert "disjoint" not in ledger.show() + page(ledger)
+        for part in ("north", "south"):
+            ledger.part("region", part).charge(TENTH, "Mean", question=question("Mean of =income"))
+        assert "epsilon 0.2 and delta 0, in 3 entries; of disjoint parts the largest counts" in ledger.show()
+        assert "of disjoint parts the largest counts" in ledger._repr_html_()
+        assert "disjoint parts of the table do not add up" in page(ledger)
+        table = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
+        assert [line["title"] for line in table] == ["Mean of age", "Mean of =income", "Mean of =income"]
 
 
 def test_it_shows_itself(where: Where, ledger: Ledger) -> None:

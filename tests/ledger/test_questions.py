@@ -48,7 +48,7 @@ from snugdp import (
 from snugdp.certify.smooth import smooth_bound
 from snugdp.core.outcome import Receipt
 from snugdp.ledger import question as asked
-from snugdp.ledger.question import column_name, plain
+from snugdp.ledger.question import Question, column_name, plain
 from snugdp.noise import Exact, Laplace
 from snugdp.tables.losses.losses import PseudoHuber, SoftHinge
 from snugdp_studies.audit.side_channels.entry_points import paid, points_of
@@ -750,3 +750,20 @@ def test_what_would_remain_is_what_remains(tmp_path: Path) -> None:
         ledger.partition("region", ["north", "south"])
         ledger.part("region", "north").charge(Cost(epsilon="0.01"), "a")
         assert ledger.part("region", "south").remaining_after(Cost(epsilon="0.01")) == ledger.remaining
+
+
+WORDLESS: Any = 5
+
+
+@pytest.mark.parametrize(
+    "given", [Question("x", "zz"), Question("x", "A" * 32), Question(WORDLESS, "0" * 32), ("x", "0" * 32), "x"]
+)
+def test_what_could_not_be_read_again_is_not_charged(somebody: None, tmp_path: Path, given: Any) -> None:
+    """A receipt for a record that means nothing would be had for nothing, once the owner has voided that."""
+    with Ledger.open(tmp_path / "l", dataset="p", budget=Budget(1)) as ledger:
+        with pytest.raises((TypeError, ValueError)):
+            ledger.charge(Cost(epsilon=0.1), "x", question=given)
+        assert ledger.spent == Cost()
+        ledger.charge(Cost(epsilon=0.1), "x", question=asked.question("x"))
+    with Ledger.open(tmp_path / "l") as again:
+        assert again.verify().charges == 1

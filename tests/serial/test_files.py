@@ -14,8 +14,23 @@ from snugdp.serial import files
 from snugdp.serial.files import result_file, without_formula, without_formulas, write_table, write_text
 from tests.cli.people import run
 
-FORMULAS = ("=cmd|' /C calc'!A0", "+1+2", "-2+3", "@SUM(A1)", "\tx", "\rx", "=", "-", "--1", "+-1")
-HARMLESS = ("a=b", "-1", "+1.5", "-.5e-3", "1", "", "x", "'=1", " =1")
+FORMULAS = (
+    "=cmd|' /C calc'!A0",
+    "+1+2",
+    "-2+3",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    "=",
+    "-",
+    "--1",
+    "+-1",
+    "\n=1",
+    " =1",
+    "\u00a0@x",
+    "\uff1d1+1",
+)
+HARMLESS = ("a=b", "-1", "+1.5", "-.5e-3", "1", "", "x", "'=1", "a -1", " x")
 
 
 def mode(path: Path) -> int:

@@ -29,6 +29,7 @@ class PlannedRelease:
     cost: Cost
     announced: Cost | None
     part: tuple[str, str] | None = None
+    reserved: bool = False  # paid in advance: it is composed with its own cost
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,11 @@ def compared(
 
         book = opened(ledger)
         budget = book.budget
-        before = [PlannedRelease(e.title, e.cost, e.announced, e.part) for e in book.entries() if e.within is None]
+        before = [
+            PlannedRelease(e.title, e.cost, e.announced, e.part, e.kind == "reserve")
+            for e in book.entries()
+            if e.within is None
+        ]
     elif epsilon is None:
         raise ValueError("give the total to spend, --epsilon and --delta, or a --ledger")
     else:
@@ -119,7 +124,8 @@ def _compared(
     total = Spent(composed.total(budget.neighbours), added.total(budget.neighbours))
     for number, release in enumerate([*before, *releases]):
         counted_as = counted(release.cost, release.announced, budget) if way.adds else None
-        gaussian = as_gaussian(release.cost, budget) if way is Composition.BOTH else None
+        either = way is Composition.BOTH and not release.reserved
+        gaussian = as_gaussian(release.cost, budget) if either else None
         then = composed.after(gaussian or release.cost, release.part)
         sums = added if counted_as is None else added.after(counted_as, release.part)
         after = Spent(then.total(budget.neighbours), sums.total(budget.neighbours))

@@ -27,7 +27,7 @@ from snugdp.serial.files import without_formula
 LAST = 20  # entries that are shown if nobody asks for more
 _BLOCK = 256  # records that are read at once, from the end
 _COLUMNS = (
-    "sequence", "kind", "state", "key", "what", "partition", "part", "within",
+    "sequence", "kind", "state", "key", "what", "title", "partition", "part", "within",
     "mu_squared", "epsilon", "delta", "variation", "atoms", "time", "user",
     "announced_epsilon", "announced_delta", "hash",
 )  # fmt: skip
@@ -155,11 +155,13 @@ class Overview:
     entries: tuple[Entry, ...]
     adoptions: tuple[Adoption, ...] = ()
     voids: tuple[Void, ...] = ()
+    divided: bool = False  # whether anything was charged for a part of the table
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """In words: who is protected, what may be spent, what was, and what is left."""
-        releases = f"in {self.count:,} {'entry' if self.count == 1 else 'entries'}"
+        parts = "; of disjoint parts the largest counts" if self.divided else ""
+        releases = f"in {self.count:,} {'entry' if self.count == 1 else 'entries'}{parts}"
         return [
             ("ledger", self.address),
             ("data set", f"{self.dataset} (protects {self.protects}; {self.neighbours.value})"),
@@ -250,7 +252,7 @@ def overview(state: State, rows: Transaction, address: str, last: int | None) ->
     return Overview(
         address, born.dataset, born.unit, born.neighbours, born.composition, born.budget, spent, state.remaining,
         epsilon, delta, state.count, tuple(entries_of(state, rows, last)) if state.count else (),
-        tuple(state.adoptions), tuple(state.voids),
+        tuple(state.adoptions), tuple(state.voids), bool(state.composed.parts or state.announced.parts),
     )  # fmt: skip
 
 

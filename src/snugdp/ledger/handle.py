@@ -112,6 +112,7 @@ class Handle:
         finally:
             for anchor in anchors:
                 anchor.close()
+            self.store.tidy()  # nobody waits for this process any more
 
     def adopt(self, by: str, reason: str, lost: Callable[[State], Charge | None]) -> None:
         """Say that this copy is the ledger from now on: in its history first, then in every anchor.

@@ -127,6 +127,8 @@ def charge(
         raise TypeError("a charge is a Cost, such as Cost(epsilon=0.1)")
     if not isinstance(what, str) or not isinstance(plan, str) or max(len(what), len(plan)) > LONGEST_TEXT:
         raise TypeError(f"what and plan are texts of at most {LONGEST_TEXT} characters: what is released, and how")
+    if question is not None and not isinstance(question, Question):
+        raise TypeError('a question is what snugdp.ledger.question.question("what is asked", ...) gives')
     own = fresh() if name is None else key(name)
     return Charge(
         own, what, plan, amounts.recorded(cost), part, within, reserve, question, pair_of(announced), name is None

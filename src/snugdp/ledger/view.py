@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from snugdp.core.guarantee import Cost
@@ -21,6 +22,8 @@ from snugdp.ledger.stores.store import Transaction
 
 if TYPE_CHECKING:
     from snugdp.ledger.book import Ledger
+
+_unit_of = lru_cache(Unit.of_label)
 
 
 class ChargeKeywords(TypedDict, total=False):
@@ -108,7 +111,7 @@ class View(OpenLedger):
             return (judged.record.seq, charge.what, judged.record.hash), New(judged)
 
         seq, what, mark = self._handle.within(decide, writes=True)
-        return Receipt(self.label, seq, what, charge.cost, charge.key, mark, Unit.of_label(self.unit))
+        return Receipt(self.label, seq, what, charge.cost, charge.key, mark, _unit_of(self.unit))
 
     def knows(self, cost: Cost, what: str, **details: Unpack[ChargeKeywords]) -> bool:
         """As ``Ledger.knows``, for this part, reservation or key."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 1000  # entries on a page; an export has all
 _POINTS = 60  # of a composed total that are computed for the drawing
+_PLACES = 1000  # on the axis of time
 _DAYS = 4 * 86400  # seconds: a shorter time is shown with hours
 _MINUTES = 3 * 60  # seconds: a shorter time is shown with seconds
 _WIDE = Frame(640, 240, 56, 44, 14, 30, 17)
@@ -67,9 +68,8 @@ def _burn_down(told: Overview) -> Markup:
     times = _times(paid)
     start, end = times[0], times[-1]
     points: list[Point] = [(start, float(budget.epsilon))]
-    for time, epsilon in zip(times, left, strict=True):
-        if epsilon is not None:
-            points += [(time, points[-1][1]), (time, float(max(epsilon, Fraction(0))))]
+    for time, epsilon in _seen([(t, e) for t, e in zip(times, left, strict=True) if e is not None]):
+        points += [(time, points[-1][1]), (time, float(max(epsilon, Fraction(0))))]
     top = float(budget.epsilon)
     marks = (start, (start + end) / 2, end) if end > start else (start,)
     long = end - start
@@ -81,6 +81,15 @@ def _burn_down(told: Overview) -> Markup:
     dots = [axes.dot(point, 3, entry.title) for point, entry in zip(points[2::2], paid, strict=False)]
     shapes = [axes.line(area, "area", closed=True), axes.line(points, "curve"), *(dots if len(paid) <= _POINTS else ())]
     return axes.drawing(sentence, shapes, "What was left over time")
+
+
+def _seen(steps: Sequence[tuple[float, Fraction]]) -> Sequence[tuple[float, Fraction]]:
+    """All of them, or of very many the last in each place that can be told from the next one on the page."""
+    start, end = steps[0][0], steps[-1][0]
+    if len(steps) <= _PLACES:
+        return steps
+    last = {round(_PLACES * (time - start) / max(end - start, 1.0)): (time, left) for time, left in steps}
+    return list(last.values())
 
 
 def _left_after(paid: Sequence[Entry], told: Overview, budget: Budget) -> list[Fraction | None]:

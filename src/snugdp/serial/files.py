@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "SNUGDP_FILE_MODE"
 _PRIVATE = 0o600
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile("[\t\r\n]|[ \u00a0]*[=+@\uff1d\uff0b\uff0d\uff20-]")  # \uff..: the same in full width
 _NUMBER = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
 
 
@@ -73,7 +73,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
     texts = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
     cells = [pl.col(name).cast(pl.String) for name in texts]
-    risky = [cell.str.contains(rf"^{_FORMULA.pattern}") & ~cell.str.contains(rf"^{_NUMBER}$") for cell in cells]
+    risky = [cell.str.contains(f"^(?:{_FORMULA.pattern})") & ~cell.str.contains(rf"^{_NUMBER}$") for cell in cells]
     safe = [
         pl.when(risk).then(pl.lit("'") + cell).otherwise(cell).alias(name)
         for name, cell, risk in zip(texts, cells, risky, strict=True)

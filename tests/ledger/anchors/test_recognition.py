@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from snugdp import Budget, BudgetExceededError, Cost, Ledger, LedgerError, LedgerWriteError, TamperedLedgerError
-from snugdp.ledger.anchors.anchor import FileAnchor, Mark
+from snugdp.ledger.anchors.anchor import FileAnchor, Mark, OpenAnchor
 from snugdp.ledger.anchors.recognition import UserAnchor, state_folder
 from snugdp.ledger.stores.postgres.url import Url
 from snugdp.ledger.stores.sqlite import SQLiteStore
@@ -118,6 +118,32 @@ def test_two_copies_that_are_open_do_not_both_charge(
             with pytest.raises(TamperedLedgerError, match="older copy"):
                 other.charge(TENTH, "x")
             assert one.spent == FIFTH
+
+
+def test_what_another_copy_charges_between_two_looks_at_an_anchor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An anchor that was behind is moved in a look without its lock; what is found under the lock counts."""
+    with Ledger.open(folder / "l") as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(OpenAnchor, "advance", lambda *_: None)  # as if it had died there
+            last = ledger.charge(TENTH, "x").sequence
+        plain = FileAnchor.open
+
+        def raced(self: FileAnchor, hold: bool = False) -> OpenAnchor:
+            opened = plain(self, hold)
+            if isinstance(self, UserAnchor) and not hold:
+                with plain(self) as other:
+                    other.advance(Mark(ledger.identity, last + 5, "f" * 64))
+            return opened
+
+        monkeypatch.setattr(FileAnchor, "open", raced)
+        with pytest.raises(TamperedLedgerError, match="older copy"):
+            ledger.partition("region", ["north", "south"])
+        monkeypatch.undo()
+        with sqlite3.connect(folder / "l") as base:
+            assert base.execute("SELECT max(seq) FROM ledger").fetchone() == (last,)
+        base.close()
 
 
 def test_a_ledger_with_two_names_is_refused(folder: Path) -> None:

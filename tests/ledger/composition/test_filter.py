@@ -317,7 +317,9 @@ def test_nobody_gains_by_looking_at_coins() -> None:
         normal = stats.norm.cdf(mu / 2 - levels / mu) - np.exp(levels) * stats.norm.cdf(-mu / 2 - levels / mu)
         coin = max(epsilon - taken * size, 0)
         up = 1 / (1 + math.exp(-coin))
-        worth: Values = np.maximum(normal, up * stop(levels - coin) + (1 - up) * stop(levels + coin))
+        fails = delta / 2 if taken * size <= epsilon else 0.0  # beside the coin, as long as addition takes it
+        last = fails + (1 - fails) * (up * stop(levels - coin) + (1 - up) * stop(levels + coin))
+        worth: Values = np.maximum(normal, last)
         return worth
 
     values = np.maximum(stop(levels), rest(most))
@@ -325,4 +327,4 @@ def test_nobody_gains_by_looking_at_coins() -> None:
         on = np.full_like(values, 0.0)
         on[1:-1] = heads * values[2:] + (1 - heads) * values[:-2]
         values = np.maximum.reduce([stop(levels), rest(taken), on])
-    assert 0.3 * delta < values[most + 1] <= delta
+    assert 0.55 * delta < values[most + 1] < 0.7 * delta

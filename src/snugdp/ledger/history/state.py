@@ -363,8 +363,8 @@ class State:
         charge = self.complete(charge)
         after = self._after(charge, self._fixed_by)
         fields = self._fields(charge, after.filter, after.total)
-        self._check_legible(charge, fields)
         record = self._next("reserve" if charge.reserve else "charge", fields, stamp)
+        self._check_legible(charge, record)
         if fields["limits"] is not None or charge.key in self.keys:
             return self.judge(record)
         return Judged(record, self._charging(record.seq, charge, after))
@@ -391,15 +391,13 @@ class State:
         fields["within"] = charge.within
         return fields
 
-    def _check_legible(self, charge: Charge, fields: Mapping[str, Json]) -> None:
-        """What is written must be read again as it was meant, or nobody could open the ledger any more."""
+    def _check_legible(self, charge: Charge, record: Record) -> None:
+        """What is written must be read again: a receipt for a record that means nothing could be had for nothing, once
+        that is void. One text has one meaning, if it has any.
+        """
         if not charge.key or not (charge.within is None or type(charge.within) is int):
             raise ValueError("a charge has a key, and the number of a reservation or none")
-        costs.cost_from_json(fields["cost"], self.born.neighbours)  # one text has one meaning, if it has any
-        if charge.announced is not None and charge.announced is not charge.cost:
-            costs.cost_from_json(fields["announced"], self.born.neighbours)
-        if charge.composed_as is not None:
-            costs.cost_from_json(fields["composed_as"], self.born.neighbours)
+        charge_in(record, self.born.neighbours)
 
     def complete(self, charge: Charge) -> Charge:
         """The charge with an epsilon and a delta, where it needs them and has none."""
@@ -739,7 +737,8 @@ class State:
             raise ValueError("a pure release is composed as a Gaussian one that is no smaller")
 
     def _fixed_by(self, before: Spent, total: Spent) -> Filter:
-        return self._filter if before == total else self._filter.after(before, total)
+        rule = self._filter
+        return rule if rule.tight is None or before == total else rule.after(before, total)
 
     def _fixed_in(self, boxes: Json, before: Spent) -> Filter:
         """The limits that history says a charge fixed. They must keep the budget; how they were found is no matter."""

@@ -22,7 +22,9 @@ _TABLE = "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL, bo
 _MAX_CHECKED_RECORDS = 2000  # records: the pages of a longer ledger are checked by verify
 _MIN_LOG_BYTES = 1 << 14  # bytes of a log that are written as they come
 _LOG_STEP_BYTES = 1 << 16  # bytes by which room is made in it at least
-_MAX_LOG_BYTES = 4_200_000  # SQLite begins again at the start of its log after 1000 pages
+_MAX_LOG_BYTES = 4_200_000  # bytes of room; a log that is longer is cut when it has been copied
+_RECORDS_PER_COPY = 768  # records from one copy of the log to the next: about a thousand pages
+_COPY_WAIT_SECONDS = 5  # seconds for which a copy waits for others
 _COLUMNS = "SELECT seq, record, body, hash FROM ledger"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # a message that quotes a damaged schema may be no text
 _WAYS_OUT = {
@@ -57,6 +59,8 @@ class SQLiteStore(Connected):
         self._file: tuple[int, int] | None = None  # device and inode of what was opened
         self._log: tuple[int, int] | None = None
         self._length = self._room = 0  # bytes of the log as it was found, and as far as they need no room
+        self._due = False  # whether the log is to be copied into the file
+        self._enough = _MAX_LOG_BYTES  # bytes of the log beyond which that is due, whatever the number of records
         self._version: int | None = None  # SQLite's own, of the newest look: while it stays, nobody else has written
         self.unchanged = False
         self._cursors: list[sqlite3.Cursor] = []
@@ -268,6 +272,8 @@ class SQLiteStore(Connected):
             self._rollback()
             self.release()
             raise TamperedLedgerError(f"the log {self._path}-wal was deleted or replaced while the ledger was open")
+        if log.st_size < self._length:  # somebody has cut it
+            self._room, self._enough = _MIN_LOG_BYTES, _MAX_LOG_BYTES
         self._length = log.st_size
         version = self._sql.execute("PRAGMA data_version").fetchone()[0]
         self.unchanged = version == self._version
@@ -293,21 +299,39 @@ class SQLiteStore(Connected):
         added = self._sql.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", row).rowcount
         if added != 1 or self.row(row.seq) != row:
             raise TamperedLedgerError(f"{self._path} did not take record {row.seq} as it was given. Nothing was spent")
+        self._due = row.seq % _RECORDS_PER_COPY == 0 or self._length > self._enough
+
+    def tidy(self) -> None:
+        """Copy the log into the file if that is due, so that the next commit begins it again.
+
+        Never by itself, as SQLite does after a commit: up to version 3.51.2 it may forget a transaction that another
+        process commits while the log is copied a second time ("the WAL-reset bug"). A full copy keeps writers out.
+        """
+        if not self._due:
+            return
+        self._due, long = False, self._length > _MAX_LOG_BYTES
+        self._enough = self._length + _MAX_LOG_BYTES if long else _MAX_LOG_BYTES
+        with contextlib.suppress(*_ERRORS, LedgerWriteError):
+            self._sql.execute(f"PRAGMA busy_timeout={1000 * _COPY_WAIT_SECONDS}")
+            try:
+                self._sql.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if long else 'FULL'})").fetchall()
+            finally:
+                self._sql.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
 
     def _make_room(self) -> None:
         """Zeros behind the log: a commit that overwrites takes half the time of one for which the file has to grow.
 
-        To SQLite they are what an older log has left behind: a frame counts only with its checksum. The write lock is
-        held, so nobody else adds to the log; SQLite keeps no locks on this file that closing it could drop. What
-        cannot be done here is left to the commit.
+        To SQLite they are what an older log has left behind: a frame counts only with its checksum. They are appended,
+        wherever the log ends by then, so they never lie over a frame. SQLite keeps no locks on this file that closing
+        it could drop. What cannot be done here is left to the commit.
         """
         self._room = max(self._length, min(self._length + max(self._length, _LOG_STEP_BYTES), _MAX_LOG_BYTES))
         with contextlib.suppress(OSError):
-            handle = os.open(self._path + "-wal", os.O_WRONLY | CLOEXEC)
+            handle = os.open(self._path + "-wal", os.O_WRONLY | os.O_APPEND | CLOEXEC)
             try:
                 found = os.fstat(handle)
                 if _file(found) == self._log and found.st_size == self._length < self._room:
-                    os.pwrite(handle, bytes(self._room - self._length), self._length)
+                    os.write(handle, bytes(self._room - self._length))
             finally:
                 os.close(handle)
 
@@ -353,7 +377,7 @@ def _connection(path: str, mode: str = "rw") -> sqlite3.Connection:
         Path(path).as_uri() + f"?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
     try:
-        for setting in ("synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
+        for setting in ("synchronous=FULL", "wal_autocheckpoint=0", "trusted_schema=OFF", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {setting}")
     except BaseException:
         connection.close()

@@ -126,6 +126,10 @@ class Store(Protocol):
         """See 1 above."""
         ...
 
+    def tidy(self) -> None:
+        """After a transaction, when no anchor is held: work of the store's own that others may have to wait for."""
+        ...
+
     def check(self) -> None:
         """Look at everything that is stored, whatever its length; inside a transaction. ``TamperedLedgerError``."""
         ...

@@ -185,6 +185,9 @@ class PostgresStore(Connected):
             self._check_tables(session)
             yield _Look(session, self.dataset, self._append)
 
+    def tidy(self) -> None:
+        """The server looks after itself."""
+
     def check(self) -> None:
         """The server checks its pages itself, whenever they are read."""
 
