@@ -421,22 +421,24 @@ def error_words(error_of: ErrorOf, target: str | None = None) -> str:
     return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
 
 
+def noise_adds(error: float, error_of: ErrorOf, target: str | None = None) -> str:
+    """The same as a clause, with its number."""
+    if error_of is ErrorOf.VARIANCE:
+        return f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
+    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+
+
 def advice_text(advice: Advice) -> str:
     """What to ask for, in a few sentences, and the plan behind it."""
-    rows, what = f"{advice.rows:,} rows", error_words(advice.error_of, advice.target)
+    rows, adds = f"{advice.rows:,} rows", noise_adds(advice.error, advice.error_of, advice.target)
     if advice.wanted is None:
-        said = [f"With {rows} and epsilon {advice.epsilon:g}, expect about {advice.error:.3g}: {what}."]
+        said = [f"With {rows} and epsilon {advice.epsilon:g}, {adds}."]
     elif advice.epsilon is None:
-        said = [
-            f"With {rows} no epsilon up to 10 is enough for {advice.wanted:g}: {what}; at 10 it is {advice.error:.3g}."
-        ]
+        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; you asked for {advice.wanted:g}."]
         if advice.rows_needed is not None:
-            said.append(f"At epsilon 1 it takes about {advice.rows_needed:,} rows.")
+            said.append(f"At epsilon 1, about {advice.rows_needed:,} rows would be enough.")
     else:
-        said = [
-            f"With {rows}, epsilon {advice.epsilon:g} is enough: expect about {advice.error:.3g}, and at most "
-            f"{advice.wanted:g} was wanted: {what}."
-        ]
+        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; you asked for at most {advice.wanted:g}."]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
     like = (
@@ -444,7 +446,7 @@ def advice_text(advice: Advice) -> str:
         if advice.by_sample
         else "from public numbers, for rows that fill their bounds evenly"
     )
-    said.append(f"A forecast {like}; sampling error comes on top.")
+    said.append(f"This is a forecast {like}; sampling error comes on top.")
     return "\n".join([*said, "", str(advice.plan)])
 
 

@@ -23,7 +23,7 @@ from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, N
 from snugdp.tables.schema.schema import Schema
 
 IDENTIFIERS = frozenset(
-    ("id", "ids", "identifier", "uuid", "guid", "key", "hash", "token", "rowid", "ssn", "iban", "passport", "phone",
+    ("id", "ids", "identifier", "nr", "uuid", "guid", "key", "hash", "token", "rowid", "ssn", "iban", "passport", "phone",
      "telephone", "mobile", "fax")
 )  # fmt: skip
 ROW_NAMES = frozenset(("index", "rownames", "row names", "row number"))
