@@ -106,6 +106,13 @@ def test_the_page_is_whole_and_loads_nothing(page: str) -> None:
     assert all(held.get("aria-label") for _, held in read.tags if held.get("role") == "img")
 
 
+def test_the_noise_is_forecast_for_the_number_of_rows_that_was_released() -> None:
+    model = snugdp.LinearRegression(1, 1e-6).fit(np.arange(4000.0)[:, None] % 50, np.arange(4000.0) % 50)
+    text = Page(render(model)).text
+    rows = round(model.certificate_.rows)
+    assert f"With about {rows:,} rows (their number was released, with noise), privacy noise adds about" in text
+
+
 def test_names_are_escaped_wherever_they_stand(page: str) -> None:
     assert EVIL in Page(page).text
     assert QUOTED in Page(page).text
@@ -130,7 +137,7 @@ def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) ->
     assert fitted.guarantee_.theorem.id in text
     assert f"snugdp {snugdp.__version__} · saved " in text
     assert "18 to 90" in text
-    assert "With 4,000 rows" in text  # what was expected of this fit
+    assert "With about 4,000 rows (a public guess), privacy noise adds about" in text  # what was expected of this fit
     assert "16,000 rows" not in text  # and of no other
 
 

@@ -227,7 +227,7 @@ def _cell(cell: Any) -> str:
 
 _NO_LESS_THAN_NONE = ("count", "missing", "standard_deviation", "variance")
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
-_CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
+_CLIPPED = "Where numbers are clipped privately, as the plan says, what was clipped away is not in it."
 _BESIDE = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They may stand in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."

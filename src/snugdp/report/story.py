@@ -69,7 +69,7 @@ class Story:
     receipt: Receipt | None
     details: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
-    found: tuple[FoundLine, ...] = ()  # what was found about columns in private
+    found: tuple[FoundLine, ...] = ()  # what was found about columns privately
     left_out: tuple[tuple[str, str], ...] = ()  # columns that were not used, and why
     outlook: Outlook | None = None  # for about as many rows as there are
     counted: bool = False  # that number was released with noise; otherwise somebody said it
@@ -126,7 +126,7 @@ def _story_of(
 
 
 def of_estimator(model: Any, title: str | None = None, rows: int | None = None) -> Story:
-    """The story of a fit. ``rows``: a public guess, for its forecast; without it that of the model, or what it found."""
+    """The story of a fit. ``rows``: a public guess, for its forecast; otherwise that of the model, or a noisy count."""
     from sklearn.utils.validation import check_is_fitted
 
     entry = entry_of(model)
@@ -319,7 +319,7 @@ def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
 
 def _bounds(column: Any) -> str:
     if getattr(column, "is_open", False):
-        return "found in private"
+        return "found privately"
     if hasattr(column, "parts"):
         return f"{column.lower} to {column.upper}"
     if hasattr(column, "lower"):

@@ -71,7 +71,7 @@ def show(console: Console, folder: Path) -> None:
         )
 
         _step(
-            console, 4, "The fit", "Bounds, scales and cities are found in private, then a line is fitted: one release."
+            console, 4, "The fit", "Bounds, scales and cities are found privately, then a line is fitted: one release."
         )
         with console.status("fitting"):
             model.set_params(ledger=ledger).fit(file)
