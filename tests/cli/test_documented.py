@@ -63,10 +63,10 @@ def test_commands_of_pages_that_begin_in_the_middle_run(page: str, folder: Path)
     lines = [line for block in blocks(ROOT / "docs" / page) for line in OF_OURS.findall(block.text)]
     assert lines
     if not any(" ledger create people.ledger " in line for line in lines):
-        run(*"ledger create people.ledger --dataset people --epsilon 2 --delta 1e-6".split())
-        which = ("logistic", "member") if page == "scores.md" else ("linear", "income")
-        paid = "--epsilon 1 --delta 1e-7 --ledger people.ledger -o model.json".split()
-        run("fit", which[0], "people.parquet", "--target", which[1], *paid)
+        model, target = ("logistic", "member") if page == "scores.md" else ("linear", "income")
+        run("ledger", "create", "people.ledger", "--dataset", "people", "--epsilon", 2, "--delta", 1e-6)
+        paid = ("--epsilon", 1, "--delta", 1e-7, "--ledger", "people.ledger")
+        run("fit", model, "people.parquet", "--target", target, *paid, "-o", "model.json")
         people.table(300).write_csv("published.csv")
     for line in lines:
         run(*shlex.split(line, comments=True)[1:])

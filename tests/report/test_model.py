@@ -362,7 +362,7 @@ def test_the_summary_says_what_an_assessment_asks(fitted: Any, page: str) -> Non
         fitted.guarantee_.theorem.id,
     ):
         assert said in read.text
-    rate = re.search(r"guesses right in at most (\S+ %)", Page(page).text)
+    rate = re.search(r"can guess right in at most (\S+ %)", Page(page).text)
     assert rate is not None
     assert f"in at most {rate[1]} of all cases" in read.text
 

@@ -70,8 +70,8 @@ class PersonOptions(OptionGroup):
     max_rows: Annotated[
         str,
         typer.Option(
-            help="With --person: how many rows of a person are used. private: the cap is found privately, from 1 to "
-            "1024; private:4096 up to 4096."
+            help="With --person: how many rows a person may count as, at most. private: found privately, from 1 to "
+            "1024; private:4096: up to 4096."
         ),
     ] = "1"
 

@@ -50,7 +50,7 @@ def _refusal(plan: Plan) -> str:
     return _NOTHING_FOUND if looks and not tests else _REFUSED
 
 
-_IN_SCHEMA = "; by default as [about] in the schema says."
+_IN_SCHEMA = "; by default what the section about of the schema says."
 
 
 @dataclass(frozen=True, kw_only=True)

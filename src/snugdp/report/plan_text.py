@@ -466,7 +466,10 @@ def _answer(error: float) -> str:
 
 
 def _scale(noise: StepNoise) -> str:
-    return "" if noise.scale is None else f"{noise.scale:.4g}{_UNITS[noise.unit]}"
+    if noise.scale is None:
+        return ""
+    size, unit = f"{noise.scale:.4g}", _UNITS[noise.unit]
+    return f"{size}{unit.removesuffix('s') if size == '1' else unit}"
 
 
 def _noted(code: str, name: str, value: Amount) -> str:

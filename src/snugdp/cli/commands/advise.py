@@ -33,16 +33,16 @@ def advise(
             "bounds, otherwise in standard deviations of the target, such as 0.1."
         ),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Or an epsilon, to see which error it leaves.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Or an epsilon, to see which error to expect.")] = None,
     delta: Annotated[float, typer.Option(help="The failure probability of the fit.")] = 1e-6,
     target: Target = None,
     sample: PublicRows = None,
     persons: PersonOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Say which epsilon a wanted error takes, or which error an epsilon leaves. Nothing is read or spent.
+    """Find the epsilon that a wanted error needs, or the error to expect at an epsilon. Nothing is spent.
 
-    The table is looked at for the names and types of its columns alone.
+    No row is read: of a table, only the names and types of its columns count.
 
     Example: snugdp advise linear people.parquet --target income --rows 10000 --error 0.1
     """

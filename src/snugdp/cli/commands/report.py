@@ -29,7 +29,7 @@ def report(
     dataset: Annotated[str | None, typer.Option(help="The name of the data set.")] = None,
     contact: Annotated[str | None, typer.Option(help="Whom to ask.")] = None,
     schema: Annotated[
-        Path | None, typer.Option(help="A schema whose section [about] says these, where they are not given.")
+        Path | None, typer.Option(help="A schema whose section about says what is not given here.")
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
