@@ -161,10 +161,13 @@ CONDITIONS = {
 
 _CENTRED = "counts as the middle of its bounds, or as none of the listed values"
 _FOUND = "counts as the centre of its column, or as none of its levels"
-_TOGETHER = "looks, if any, are at one row of each. Forecasts are for rows that count in full (theorem persons/2)"
+_TOGETHER = (
+    "bounds, sizes and the like are read from one row of each. Forecasts are for rows that count in full (theorem "
+    "persons/2)"
+)
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
-    "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
+    "scaled-noise-at-most": "in scaled units, noise of a coefficient below {noise}, and far below with many rows",
     "refusal-expected": "a refusal with {rows} rows: give a larger ridge, more budget or more rows",
     "entry-chosen": "a column is usually chosen when its score leads by {lead} {unit}",
     "components-found": "components are found whose sum of squares is well above that of {rows} rows of full length, "
