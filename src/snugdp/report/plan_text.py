@@ -274,7 +274,7 @@ NOTES = {
     "missing-number": "once there is a centre, a missing number counts as the centre",
     "missing-entries": "missing entries are left out",
     "population-mean": "the variance is released as well, and with it a confidence interval for the population: of "
-    "sampling, privacy noise and clipping, but for rows beyond bounds that were found. The noise of the mean grows "
+    "sampling, privacy noise and clipping, except for rows beyond bounds that were found. The noise of the mean grows "
     "by a factor of about {factor}",
     "population-quantile": "the interval covers a quantile of the population in 19 of 20 cases, of sampling and "
     "privacy noise; where too few rows lie beyond it an end is the bound",
