@@ -107,7 +107,7 @@ def test_the_page_is_whole_and_loads_nothing(page: str) -> None:
 
 
 def test_the_noise_is_forecast_for_the_number_of_rows_that_was_released() -> None:
-    model = snugdp.LinearRegression(1, 1e-6).fit(np.arange(4000.0)[:, None] % 50, np.arange(4000.0) % 50)
+    model: Any = snugdp.LinearRegression(1, 1e-6).fit(np.arange(4000.0)[:, None] % 50, np.arange(4000.0) % 50)
     text = Page(render(model)).text
     rows = round(model.certificate_.rows)
     assert f"With about {rows:,} rows (their number was released, with noise), privacy noise adds about" in text
