@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-from snugdp.core.guarantee import TINY, Cost, Neighbours
+from snugdp.core.guarantee import Cost, Neighbours
 from snugdp.core.outcome import Unit
 from snugdp.numerics import balls
 from snugdp.numerics.printed import decimal_up
@@ -20,9 +20,9 @@ from snugdp.numerics.rationals import float_up, rational
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
 _PARTS = {
-    "mu": Markup("Gaussian part <i>μ</i> {}"),
-    "epsilon": Markup("pure part <i>ε</i>₀ {}"),
-    "delta": Markup("failure part <i>δ</i>₀ {}"),
+    "mu": Markup("Gaussian part <i>μ</i> = {}"),
+    "epsilon": Markup("pure part <i>ε</i>₀ = {}"),
+    "delta": Markup("failure part <i>δ</i>₀ = {}"),
     "variation": Markup("total variation {}"),
 }
 
@@ -323,14 +323,10 @@ def symbols(epsilon: float | Fraction, delta: float | Fraction, unit: Protected)
 
 def parts(cost: Cost) -> Markup:
     """What a ledger adds up, as a formula."""
-    said = [_PARTS[name].format(_part(value)) for name, value in cost.exact().items()]
+    said = [_PARTS[name].format(at_most(value)) for name, value in cost.exact().items()]
     if runs := len(cost.atoms):
         said.append(escape(f"{runs} perturbed objective{'s' if runs > 1 else ''}"))
     return Markup(", ").join(said) or Markup("nothing")
-
-
-def _part(value: Fraction) -> str:
-    return "< 10⁻³⁰" if value < TINY else f"= {at_most(value)}"
 
 
 def not_covered(rehearsed: bool) -> tuple[str, ...]:
