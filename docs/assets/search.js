@@ -53,12 +53,16 @@
     if (!box || !input || !result || !toggle) return;
     const meta = result.querySelector(".md-search-result__meta"), list = result.querySelector("ol");
     box.hidden = false;
-    input.addEventListener("focus", function () { toggle.checked = true; });
-    input.addEventListener("input", function () {
+    function show() {
       const all = found(input.value);
       list.replaceChildren.apply(list, all.slice(0, most).map(function (doc) { return item(doc, input.value); }));
       meta.textContent = all.length ? all.length + (all.length === 1 ? " result" : " results") : input.value ? "nothing found" : "type to search";
-    });
+    }
+    const asked = new URLSearchParams(location.search).get("q"); // an address with words to search for
+    if (asked) { input.value = asked; toggle.checked = true; }
+    show();
+    input.addEventListener("focus", function () { toggle.checked = true; });
+    input.addEventListener("input", show);
     document.addEventListener("keydown", function (event) {
       if (event.key === "Escape") { toggle.checked = false; input.blur(); }
     });

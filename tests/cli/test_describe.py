@@ -94,9 +94,9 @@ def test_without_a_schema_all_is_found(people: tuple[str, str], tmp_path: Path, 
     PEOPLE.with_columns(customer_id=pl.int_range(pl.len())).write_csv(tmp_path / "people.csv")
     code, output, _ = run(file, "--epsilon", "4", "-y", "--report", str(tmp_path / "r.html"))
     assert code == 0, output
-    for words in ("Rome", "found in private", "may lie anywhere", "Left out: customer_id" if form == "csv" else "True"):
+    for words in ("Rome", "found privately", "may lie anywhere", "Left out: customer_id" if form == "csv" else "True"):
         assert words in output
-    assert "found in private" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "found privately" in (tmp_path / "r.html").read_text(encoding="utf-8")
     code, output, error = run(file, "--epsilon", "1", "--delta", "0", "-y")
     assert code != 0
     assert "delta > 0" in error

@@ -36,7 +36,7 @@ def test_from_a_file_to_a_schema_with_private_bounds(tmp_path: Path) -> None:
     run("schema", "init", file, "-o", schema)
     assert "Rome" not in schema.read_text()
     assert "lower" in schema.read_text()
-    assert "To be found in private: age, city" in run("schema", "check", schema, file).output
+    assert "To be found privately: age, city" in run("schema", "check", schema, file).output
     found = run("bounds", file, "--column", "age", "--epsilon", 2).output
     assert "[columns.age]" in found
     assert "Plan: Bounds" in found

@@ -44,6 +44,16 @@ def test_a_release_writes_over_nothing_that_it_reads(folder: Path, option: str, 
     assert charges() == 0
 
 
+def test_whoever_stops_reading_gets_no_error() -> None:
+    """As in snugdp ledger show people.ledger | head -1."""
+    asked = [sys.executable, "-c", "from snugdp.cli.main import app; app()", "ledger", "show", "people.ledger"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_nor_by_another_name_nor_over_a_match_of_a_pattern(folder: Path) -> None:
     (folder / "link.json").symlink_to(folder / "people.parquet")
     assert "another name" in run(*FIT, *LEDGER, "-o", "link.json", code=1).stderr

@@ -29,7 +29,8 @@ QUICK = ("people.toml", "--method", "adassp", "--epsilon", 1, "--delta", 1e-7, "
 
 def test_the_plan_its_picture_and_its_table() -> None:
     result = run("plan", "linear", *QUICK)
-    assert result.output.startswith("Plan:")
+    assert result.output.startswith("With 10,000 rows and epsilon 1, privacy noise adds about ")
+    assert "\nPlan: " in result.output
     assert "█" in result.output
     assert "\n> " in result.output
     assert "40,000 rows" in result.output

@@ -71,7 +71,7 @@ def test_numbers_without_bounds(folder: Path, file: str) -> None:
         assert low <= told["value"] <= high
         assert "found" not in told
     words = ask(f"trimmed-mean {file} -c age --epsilon 500").output  # with hardly any noise bounds are surely found
-    assert "Found in private: from" in words
+    assert "Found privately: from" in words
     told = json.loads(ask(f"median {file} -c age --beta 1 --epsilon 500 --json").stdout)
     assert told["found"]["lower"] < 20
     assert told["found"]["upper"] > 69

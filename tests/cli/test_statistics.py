@@ -114,7 +114,7 @@ def test_statistics_without_bounds(folder: Path) -> None:
         assert told["found"]
         assert [step["id"] for step in told["steps"]][:2] == ["grid", "zoom"] if "steps" in told else True
     text = ask("mean t.parquet -c age --epsilon 500", "--report", "r.html").output
-    assert "Found in private: from" in text
+    assert "Found privately: from" in text
     assert "no bounds are given" in text
     assert "found" in Path("r.html").read_text(encoding="utf-8")
     told = json.loads(ask("histogram t.parquet -c age --bins 4 --epsilon 500 --json").stdout)

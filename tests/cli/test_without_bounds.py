@@ -65,7 +65,7 @@ def test_three_commands(ending: str, folder: Path) -> None:
     said = run("fit", "linear", table, "--target", "amount", *FIT, "--ledger", "l", *out, env={"COLUMNS": "160"})
     assert 'Column "comment" is left out: its name suggests free text' in said.stderr
     assert 'Column "customer" was not found and is left out' in said.output
-    for words in ("Found in private", "numbers, the target", "not found: left out", "city=Oslo", "city=(none)"):
+    for words in ("Found privately", "numbers, the target", "not found: left out", "city=Oslo", "city=(none)"):
         assert words in said.output
     assert "city=Bern" not in said.output  # the reference
     model = snugdp.load("m.json")
@@ -104,7 +104,7 @@ SPARSE_LINE = ("sparse", "orders.parquet", "--target", "amount", "--features", "
 def test_every_model_works_without_a_schema(words: tuple[str, ...]) -> None:
     if words[0] in ("poisson", "pca", "logistic")[: often(2, 3)]:  # the outlook of others is calibrated ten times
         run("plan", *words, "--rows", ROWS, *FIT[:4])
-    assert "Found in private" in run("fit", *words, *FIT, "-o", "m.json", "--report", "r.html").output
+    assert "Found privately" in run("fit", *words, *FIT, "-o", "m.json", "--report", "r.html").output
     assert len(run("predict", "m.json", words[1]).stdout.splitlines()) == ROWS + 1
 
 
@@ -117,7 +117,7 @@ def test_a_boolean_column_knows_its_classes() -> None:
 @pytest.mark.slow
 def test_true_and_false_in_text_are_found() -> None:
     said = run("fit", "logistic", "orders.csv", "--target", "paid", *FIT, "-o", "m.json")
-    assert "labels that are found in private, and shown" in said.output
+    assert "labels that are found privately, and shown" in said.output
     assert snugdp.load("m.json").classes_.tolist() == [0, 1]  # as text, true and false stand for numbers
 
 

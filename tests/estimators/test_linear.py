@@ -184,7 +184,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"method": "descent"}, ValueError, "needs rows"),
     ({"validation": (1, 2)}, ValueError, '"sufficient" has'),
     ({"y_bound": None}, ValueError, "must not come from the data"),
-    ({"y_bound": None}, ValueError, "leave out both to have bounds found in private"),
+    ({"y_bound": None}, ValueError, "leave out both to have bounds found privately"),
     ({"bounds": "public"}, TypeError, 'bounds must be "private"'),
     ({"bounds": None, "x_norm": None}, TypeError, 'bounds must be "private"'),
     ({"missing": "drop"}, ValueError, "leave out x_norm"),

@@ -1,4 +1,4 @@
-"""Targets of which nothing is given: classes, largest counts and bounds are found in private, cell by cell."""
+"""Targets of which nothing is given: classes, largest counts and bounds are found privately, cell by cell."""
 
 import warnings
 from pathlib import Path
@@ -82,9 +82,9 @@ def test_classes_are_found_released_and_kept(tmp_path: Path) -> None:
 
 def test_the_plan_says_what_is_found_and_shown() -> None:
     text = str(rehearsed().plan(2))
-    assert "labels that are found in private, and shown" in text
+    assert "labels that are found privately, and shown" in text
     assert "must not be names, identifiers or free text of persons" in text
-    assert "largest count is found in private" in str(rehearsed(PoissonRegression).plan(2))
+    assert "largest count is found privately" in str(rehearsed(PoissonRegression).plan(2))
 
 
 NUMERIC: dict[str, Any] = {
@@ -281,5 +281,5 @@ def test_half_of_what_is_public_is_not_enough(estimator: Any, options: dict[str,
 
 
 def test_teachers_need_public_classes() -> None:
-    with pytest.raises(ValueError, match="not found in private"):
+    with pytest.raises(ValueError, match="not found privately"):
         PATEClassifier(epsilon=1, delta=1e-6).fit([[0.0]] * 4, [0, 1] * 2)

@@ -1,4 +1,4 @@
-"""Caps that are found in private: where there are none, the plan says so in one sentence, and what to do instead."""
+"""Caps that are found privately: where there are none, the plan says so in one sentence, and what to do instead."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,4 +51,4 @@ def test_for_a_single_total_the_plan_offers_a_public_cap_too() -> None:
     assert "with a public max_rows=1024" in few
     many = str(snugdp.Histogram(column="v", values=list(range(60)), delta=1e-6, **GIVEN).plan())
     assert "is often better" not in many
-    assert "found in private" in many
+    assert "found privately" in many

@@ -106,6 +106,36 @@ def test_the_page_is_whole_and_loads_nothing(page: str) -> None:
     assert all(held.get("aria-label") for _, held in read.tags if held.get("role") == "img")
 
 
+def test_the_noise_is_forecast_for_the_number_of_rows_that_was_released() -> None:
+    model: Any = snugdp.LinearRegression(1, 1e-6).fit(np.arange(4000.0)[:, None] % 50, np.arange(4000.0) % 50)
+    text = Page(render(model)).text
+    rows = round(model.certificate_.rows)
+    assert f"With about {rows:,} rows (their number was released, with noise), privacy noise adds about" in text
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2 defines it, of two colours such as #1d2326."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_stands_out_in_light_in_the_dark_and_on_paper(page: str) -> None:
+    schemes = [
+        dict(re.findall(r"--(\w+): (#\w{6})\b", text)) for text in re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    ]
+    assert len(schemes) == 3
+    for scheme in schemes:
+        for ink in ("ink", "soft", "blue", "red"):
+            for ground in ("paper", "page"):
+                assert _contrast(scheme[ink], scheme[ground]) >= 4.5, (ink, ground)
+
+
 def test_names_are_escaped_wherever_they_stand(page: str) -> None:
     assert EVIL in Page(page).text
     assert QUOTED in Page(page).text
@@ -130,7 +160,7 @@ def test_it_shows_what_was_released_and_what_was_paid(fitted: Any, page: str) ->
     assert fitted.guarantee_.theorem.id in text
     assert f"snugdp {snugdp.__version__} · saved " in text
     assert "18 to 90" in text
-    assert "With 4,000 rows" in text  # what was expected of this fit
+    assert "With about 4,000 rows (a public guess), privacy noise adds about" in text  # what was expected of this fit
     assert "16,000 rows" not in text  # and of no other
 
 
@@ -355,7 +385,7 @@ def test_the_summary_says_what_an_assessment_asks(fitted: Any, page: str) -> Non
         fitted.guarantee_.theorem.id,
     ):
         assert said in read.text
-    rate = re.search(r"guesses right in at most (\S+ %)", Page(page).text)
+    rate = re.search(r"can guess right in at most (\S+ %)", Page(page).text)
     assert rate is not None
     assert f"in at most {rate[1]} of all cases" in read.text
 

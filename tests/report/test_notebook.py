@@ -11,6 +11,7 @@ import pytest
 import snugdp
 from snugdp.audit.finding import Finding
 from snugdp.audit.run import Report
+from snugdp.core import screen
 from snugdp.release import progress
 from tests.pages import ROOT
 from tests.report.test_model import EVIL, Page
@@ -77,7 +78,7 @@ def test_a_spinner_is_shown_in_notebooks_that_can(monkeypatch: pytest.MonkeyPatc
         seen.append(name)
         return object()
 
-    monkeypatch.setattr(progress, "find_spec", there)
+    monkeypatch.setattr(screen, "find_spec", there)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     with progress.waiting("fitting", None):
         pass

@@ -2,7 +2,8 @@
 
 Every rival has an environment of its own in `.venv-rivals`, with whatever versions of numpy and scikit-learn it asks
 for, a limit of time and a number of rows and of releases. One that cannot be installed, fails or runs out of time is on
-the page as such, with the results it had by then. All together end within `--minutes`.
+the page as such, with the results it had by then. All together end within `--minutes`. Limits are for an idle machine:
+where others work on it too, each is stretched by the load at its start.
 """
 
 import argparse
@@ -51,6 +52,7 @@ RIVALS = {
     "smartnoise-sql": Rival(("smartnoise-sql",), 90, releases=15),
     "tmlt.analytics": Rival(("tmlt.analytics",), 300, releases=3),
 }
+ON_THE_CLOCK = ("tmlt.analytics",)  # Spark works in processes of its own
 ROWS, TEST, COLUMNS = 10_000, 5_000, 6
 LOOKS = {  # colour, dash, width
     "snugdp": ("#0b6e4f", "-", 2.6),
@@ -94,15 +96,21 @@ class RivalError(Exception):
     """Why a rival has no results, or not all: what was seen."""
 
 
+def load() -> float:
+    """How many processes wanted a processor in the last minute, on average."""
+    return os.getloadavg()[0]
+
+
 class Watch:
     """How much time is left, for one rival and for all."""
 
-    def __init__(self, minutes: float, patience: float) -> None:
+    def __init__(self, minutes: float, patience: float | None) -> None:
         self.end, self.patience = time.monotonic() + 60 * minutes, patience
 
     def of(self, seconds: float) -> float:
-        """At most so many seconds of an idle machine, and no more than all have left."""
-        left = min(seconds * self.patience, self.end - time.monotonic())
+        """At most so many seconds of an idle machine, more on a busy one, and no more than all have left."""
+        patience = self.patience or max(1.0, load() / (os.cpu_count() or 1))
+        left = min(seconds * patience, self.end - time.monotonic())
         if left <= 0:
             raise RivalError("not begun: the time for all rivals was used up")
         return left
@@ -155,7 +163,7 @@ def run(rivals: list[str], folder: Path, watch: Watch) -> dict[str, Any]:
     """Everybody's results, and why somebody has none or not all."""
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / "tables.npz", **tables())
-    done: dict[str, Any] = {"results": [], "versions": {}, "failed": {}, "audits": []}
+    done: dict[str, Any] = {"results": [], "versions": {}, "failed": {}, "audits": [], "loads": {}}
     for rival in rivals:
         began, results = time.monotonic(), folder / f"{rival}.results"
         results.unlink(missing_ok=True)
@@ -167,6 +175,7 @@ def run(rivals: list[str], folder: Path, watch: Watch) -> dict[str, Any]:
             finished(command, folder / f"{rival}.log", watch.of(one.seconds), "its run")
         except RivalError as error:
             done["failed"][rival] = str(error)
+        done["loads"][rival] = round(load(), 1)
         told, *found = _told(results) or [None]
         if told is not None:
             done["versions"][rival] = f"{told['version']} (numpy {told['numpy']})"
@@ -176,7 +185,8 @@ def run(rivals: list[str], folder: Path, watch: Watch) -> dict[str, Any]:
         sys.stdout.write(f"{rival}: {said} ({len(found)} results, {time.monotonic() - began:.0f} s)\n")
         sys.stdout.flush()
     day = datetime.now(UTC)
-    return {**done, "date": f"{day.day} {day:%B %Y}", "python": platform.python_version()}
+    machine = {"python": platform.python_version(), "processors": os.cpu_count()}
+    return {**done, "date": f"{day.day} {day:%B %Y}", **machine}
 
 
 def _told(results: Path) -> list[Any]:
@@ -200,6 +210,7 @@ def merged(held: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str,
         "versions": {**held["versions"], **new["versions"]},
         "failed": {**failed, **new["failed"]},
         "audits": [*judged, *new["audits"]],
+        "loads": {**held["loads"], **new["loads"]},
     }
 
 
@@ -251,7 +262,7 @@ def page(done: dict[str, Any]) -> str:
     results = {what: [one for one in done["results"] if one["what"] == what] for what in ("regression", "column")}
     epsilons = sorted({one["epsilon"] for one in results["regression"]})
     versions = ", ".join(f"{name} {text}" for name, text in done["versions"].items() if name != "numpy")
-    said = [f"*`make rivals`, {done['date']}, Python {done['python']}. {versions}.*", ""]
+    said = [f"*`make rivals`, {done['date']}, Python {done['python']}. {versions}. {_busy(done)}*", ""]
     for table in dict.fromkeys(one["table"] for one in results["regression"]):
         lines = {(one["name"], one["epsilon"]): one for one in results["regression"] if one["table"] == table}
         said += _lines(f"The {table} table: median R² of predictions for other rows", lines, epsilons)
@@ -261,6 +272,15 @@ def page(done: dict[str, Any]) -> str:
     said += _accounts([one for one in done["results"] if one["what"] == "accounting"])
     said += [f"Not complete: {name} ({why})." for name, why in done["failed"].items()]
     return "\n".join(said).strip()
+
+
+def _busy(done: dict[str, Any]) -> str:
+    """How busy the machine was: but for Spark, the run is one process."""
+    least, most = min(done["loads"].values()), max(done["loads"].values())
+    busy = (
+        "a busy machine, so times are rough" if most > 1.5 * done["processors"] else "a machine with little else to do"
+    )
+    return f"Load average {least:g} to {most:g} on {done['processors']} processors: {busy}."
 
 
 def _lines(title: str, lines: dict[Any, Any], epsilons: list[float]) -> list[str]:
@@ -281,7 +301,10 @@ def _answers(title: str, what: str, answers: dict[Any, Any], epsilons: list[floa
         found = [answers.get((name, each)) for each in epsilons]
         cells = ["" if one is None else f"{one[what]:.3g}" for one in found]
         some = next(one for one in found if one is not None)
-        rows.append(_row(name, *cells, _seconds(answers.get((name, 1.0)), 1000, ".0f"), str(some["releases"])))
+        time_of_one = _seconds(answers.get((name, 1.0)), 1000, ",.0f") + (
+            " on the clock" if name in ON_THE_CLOCK else ""
+        )
+        rows.append(_row(name, *cells, time_of_one, str(some["releases"])))
     return [*rows, ""]
 
 
@@ -337,7 +360,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / ".venv-rivals", help="where environments are")
     parser.add_argument("--only", nargs="*", choices=RIVALS, default=list(RIVALS), help="these; others are kept")
     parser.add_argument("--minutes", type=float, default=30, help="for all of them together, installations too")
-    parser.add_argument("--patience", type=float, default=1, help="times the limits of each, on a busy machine")
+    parser.add_argument("--patience", type=float, help="times the limits of each; the load decides if not given")
     parser.add_argument("--again", action="store_true", help="draw and write from docs/rivals.json, without a run")
     given = parser.parse_args()
     held: dict[str, Any] | None = json.loads(HELD.read_text()) if HELD.exists() else None

@@ -48,7 +48,7 @@ def snugdp_curves(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
 
 
 def snugdp_raw(X: Any, y: Any, test: Any, epsilon: float, seed: int) -> Any:
-    """The default, without any bounds: they are found in private, and paid for."""
+    """The default, without any bounds: they are found privately, and paid for."""
     import snugdp
 
     return _ours(X, y, test, snugdp.LinearRegression(epsilon, DELTA, random_state=seed), raw=True)
@@ -226,7 +226,7 @@ def _gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def snugdp_column(low: float, high: float, epsilon: float) -> Any:
-    """Exact noise; numbers are clipped in private where that pays."""
+    """Exact noise; numbers are clipped privately where that pays."""
     import snugdp
 
     mean = snugdp.Mean(bounds=(low, high), epsilon=epsilon, rows=10_000)

@@ -20,6 +20,8 @@ def in_plain_words() -> Iterator[None]:
     """A mistake in what was asked for, in a sentence and without a traceback."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # typer ends quietly: whoever reads what is printed, such as head, has seen enough
     except Exception as error:
         code = code_of(error)
         if code is None:

@@ -77,7 +77,16 @@ def _built(name: str, target: Any) -> Any:
     if isinstance(target, typer.Typer):
         command: Any = typer.main.get_group(target)
         command.name = name
-        return command
+        return _flowing(command)
     alone = typer.Typer(add_completion=False)
     alone.command(name)(target)
-    return typer.main.get_command(alone)
+    return _flowing(typer.main.get_command(alone))
+
+
+def _flowing(command: Any) -> Any:
+    """With help whose paragraphs break where the terminal ends, not where the source does; examples stay lines."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(text if ": snugdp " in text else " ".join(text.split()) for text in paragraphs)
+    for each in getattr(command, "commands", {}).values():
+        _flowing(each)
+    return command

@@ -25,7 +25,7 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     ),
     "advise": Verb(
         "snugdp.cli.commands.advise:advise",
-        "Find the epsilon that a wanted error needs, or the error that an epsilon leaves. Nothing is spent.",
+        "Find the epsilon that a wanted error needs, or the error to expect at an epsilon. Nothing is spent.",
     ),
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),

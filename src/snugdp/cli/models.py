@@ -77,13 +77,13 @@ class ModelOptions(PersonOptions):
         str | None,
         typer.Option(
             help="logistic, additive, sparse: all possible labels, separated by commas, such as no,yes; public. "
-            "Those of logistic models are found in private where neither this nor a schema lists them."
+            "Those of logistic models are found privately where neither this nor a schema lists them."
         ),
     ] = None
     y_max: Annotated[
         float | None,
         typer.Option(
-            help="poisson: the largest count there can be; public. It is found in private where neither this nor a "
+            help="poisson: the largest count there can be; public. It is found privately where neither this nor a "
             "schema says it."
         ),
     ] = None
@@ -112,7 +112,7 @@ class ModelOptions(PersonOptions):
     neighbours: Relation = "add_remove"
 
     def described(self, model: Model, file: object) -> TableSchema:
-        """The schema in this file, or that of this table, whose bounds are then found in private."""
+        """The schema in this file, or that of this table, whose bounds are then found privately."""
         self._check(model)
         schema, left_out = described(file, self.target, needed=model is not Model.PCA, person=self.person)
         if self.missing is not None:

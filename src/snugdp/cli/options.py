@@ -18,7 +18,7 @@ Data = Annotated[
 ]
 SchemaFile = Annotated[Path, typer.Argument(help="The schema, a TOML file.", show_default=False)]
 OptionalSchema = Annotated[
-    Path | None, typer.Argument(help="The schema, a TOML file; without one, bounds are found in private.")
+    Path | None, typer.Argument(help="The schema, a TOML file; without one, bounds are found privately.")
 ]
 Described = Annotated[
     str, typer.Argument(help="The schema, a TOML file; or the table, whose bounds are then found.", show_default=False)
@@ -70,8 +70,8 @@ class PersonOptions(OptionGroup):
     max_rows: Annotated[
         str,
         typer.Option(
-            help="With --person: how many rows of a person are used. private: the cap is found in private, from 1 to "
-            "1024; private:4096 up to 4096."
+            help="With --person: how many rows a person may count as, at most. private: found privately, from 1 to "
+            "1024; private:4096: up to 4096."
         ),
     ] = "1"
 

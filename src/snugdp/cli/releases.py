@@ -235,9 +235,9 @@ def _found_as_json(outcome: Outcome[Any]) -> dict[str, Any]:
 def _found_lines(outcome: Outcome[Any]) -> list[str]:
     if (cap := _cap(outcome)) is not None:
         lost = f"; about {float(cap.lost):,.3g} rows a count were cut off, and are added to it" if cap.lost else ""
-        return [f"Found in private: a person contributes at most as much as {float(cap.cap):,.4g} rows{lost}"]
+        return [f"Found privately: a person contributes at most as much as {float(cap.cap):,.4g} rows{lost}"]
     return [
-        f"Found in private{f' of {name}' if name else ''}: from {one.lower:,.6g} to {one.upper:,.6g}, around "
+        f"Found privately{f' of {name}' if name else ''}: from {one.lower:,.6g} to {one.upper:,.6g}, around "
         f"{one.centre:,.6g}, with a spread of {one.scale:,.3g} ({one.flag})"
         for name, one in _found(outcome).items()
     ]

@@ -87,7 +87,7 @@ def advise(
         A public guess of the number of rows.
     error : Real, optional
         What privacy noise may add to the error of predictions: in units of the target where its bounds are declared,
-        in standard deviations of the target where they are found in private.
+        in standard deviations of the target where they are found privately.
     n_features : int, optional
         The number of columns, for a model without a schema.
     sample : table or tuple, optional

@@ -125,7 +125,7 @@ def refused(name: str, without_test: str = "adassp", *, looked: bool = False) ->
     if looked:
         raise NotReleased(
             f"the fit of this {name} was refused: there may have been too few rows to find the bounds of its target, "
-            "or two classes, in private; or its test, if its method has one, could not show that these data permit the "
+            "or two classes, privately; or its test, if its method has one, could not show that these data permit the "
             "proposal. The budget is spent, and why is private. Try more rows (plan() says how many find a column or a "
             "class), a larger epsilon or delta, fewer columns, or bounds or classes that are known without the data"
         )

@@ -32,9 +32,9 @@ class GeneralisedModel(LinearModel):
         return GLM_METHODS
 
     def _labels(self, loss: Logistic | SoftHinge, *, together: bool) -> ClassTarget | OpenClassTarget:
-        """Labels of public classes, or of classes that are found in private or were found before."""
+        """Labels of public classes, or of classes that are found privately or were found before."""
         bound = 1 if self.schema is None else None
-        norm = 1 if self.schema is None and self._is_open else self.x_norm  # found in private
+        norm = 1 if self.schema is None and self._is_open else self.x_norm  # found privately
         if self.classes is None and self._is_open and (self.schema is None or self._target_is_open):
             known = self._found_before
             return cast(ClassTarget, OpenClassTarget(loss, together).settled(None if known is None else known.declared))

@@ -29,7 +29,7 @@ MAX_ENTRY = 1e100  # an infinite entry of a row to predict from
 _MISSING = (
     "x_norm and y_bound are needed: x_norm bounds the Euclidean norm of a row of X, y_bound the target, as b for "
     "[-b, b] or as (low, high). They decide how much noise hides one person, and must not come from the data: "
-    f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or leave out both to have bounds found in private, or "
+    f"the largest row is somebody's. {HOW_TO_GET_BOUNDS}. Or leave out both to have bounds found privately, or "
     "describe the columns of a table by schema=snugdp.Schema(...)"
 )
 NO_TARGET = (

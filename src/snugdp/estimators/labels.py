@@ -17,7 +17,7 @@ _CLASSES = (
     "classes is needed: all labels there can be, such as classes=range(10) or classes=['no', 'yes']. They must be "
     "known without the data: a label read from the rows may be one person's, and would tell that this person is there. "
 )
-FOUND_WITH_BOUNDS = "Or leave out x_norm as well, to have classes and bounds found in private"
+FOUND_WITH_BOUNDS = "Or leave out x_norm as well, to have classes and bounds found privately"
 
 
 def declared(classes: Any, otherwise: str = FOUND_WITH_BOUNDS) -> NDArray[Any]:

@@ -40,11 +40,11 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         Failure probability of each fit.
     method : str, default="auto"
         "auto" (recommended): "whitened" for schemas with all bounds and up to 128 entries, and for 25 to 128 columns
-        whose bounds are found in private; otherwise "adaptive"; "objective", "sufficient", "adassp", "posterior",
+        whose bounds are found privately; otherwise "adaptive"; "objective", "sufficient", "adassp", "posterior",
         "ops_balanced", "adaops", "output" or "descent"; the page on linear regression compares them.
     schema : Schema, optional
         Public bounds and values of the columns of a table, instead of ``x_norm`` and ``y_bound``. What it leaves open
-        is found in private.
+        is found privately.
     bounds : FoundBounds or "private", default="private"
         Where bounds are not given: "private" finds those of every column, its centre and its scale in each fit, for a
         quarter of the squared mu of the budget. ``bounds=model.bounds_`` uses those of an earlier fit at no cost.
@@ -63,7 +63,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         whether ``inference`` is asked for or not.
     inference : bool, default=False
         Whether to release, with the fit and for the same budget, what standard errors, intervals and tests are computed
-        from: ``summary()``, ``conf_int()``, ``contrast()``, ``joint_test()``. Rows are whitened in private, which helps
+        from: ``summary()``, ``conf_int()``, ``contrast()``, ``joint_test()``. Rows are whitened privately, which helps
         the fit where columns are collinear or bounds are loose.
     proposals : dict, optional
         Public settings of the method, such as {"ridge": 10.0}. With lists, as in {"ridge": [1, 10], "clip": [0.1,
@@ -116,7 +116,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     noise_scale_ : ndarray or None
         Standard deviation of the noise in each coefficient, if it is known.
     bounds_ : FoundBounds
-        What was found in private about the columns, if anything was: released, and good for other fits.
+        What was found privately about the columns, if anything was: released, and good for other fits.
     details_ : dict
         Other released numbers.
     holdout_score_ : ModelScores
@@ -165,7 +165,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
 
-        Where the bounds of the target were found in private, so is the range that predictions are clipped to.
+        Where the bounds of the target were found privately, so is the range that predictions are clipped to.
         """
         scaled = self._linear(X)
         middle, half = self._layout.target_units

@@ -39,7 +39,7 @@ class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # t
     epsilon, delta : Real
         Privacy budget and failure probability of each fit.
     classes : sequence, optional
-        All possible labels; public. Needed with ``x_norm``; otherwise they are found in private, up to 100 of them.
+        All possible labels; public. Needed with ``x_norm``; otherwise they are found privately, up to 100 of them.
     method : {"auto", "objective", "output"}
         Objective perturbation, adapted to the data where that pays ("auto") or plain, or output perturbation, for two
         classes.
@@ -47,7 +47,7 @@ class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # t
         For more than two classes: one softmax model, or one model per class (one-versus-rest).
     schema : Schema, optional
         Public bounds and values of the columns of a table, instead of ``classes`` and ``x_norm``. What it leaves open
-        is found in private.
+        is found privately.
     bounds, missing
         As in ``LinearRegression``.
     x_norm : Real, optional

@@ -174,7 +174,7 @@ class LinearModel(PrivateEstimator):
         return OpenFit
 
     def _fit_open(self, given: PersonRows, y: Any) -> Self:
-        """As ``fit``, with bounds that are found in private."""
+        """As ``fit``, with bounds that are found privately."""
         guess, context = whole_rows(self.rows), self._context(given.persons, given.part)
         opened = self._opening().of(self, given, y)
         require_rows(context.noise, opened.table.is_empty)
@@ -234,7 +234,7 @@ class LinearModel(PrivateEstimator):
         self._check_progress()
         response = self._response()
         if self.missing is not None and self.schema is None:
-            raise ValueError("missing=... needs a schema, or bounds that are found in private: leave out x_norm")
+            raise ValueError("missing=... needs a schema, or bounds that are found privately: leave out x_norm")
         return response, response.bounds(self._declared, self.x_norm, self.fit_intercept)
 
     def _as_read(self, response: Response, layout: Layout) -> dict[str, Any]:
@@ -358,7 +358,7 @@ class LinearModel(PrivateEstimator):
         units : {"original", "standardised"}
             "original": the units of the data. "standardised": a coefficient is for one standard deviation of its
             number, and the intercept is the answer at the centres of all numbers; a linear regression answers in
-            deviations of the target from its centre. Deviations and centres are those that were found in private;
+            deviations of the target from its centre. Deviations and centres are those that were found privately;
             between public bounds half of the range stands for a deviation, and the middle is the centre.
         reference : bool, default=True
             Whether levels are compared with their reference level, as in ``coef_``. Otherwise every level has an entry;

@@ -28,7 +28,7 @@ class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # typ
     """Poisson regression with differential privacy: the logarithm of the rate of a count is linear.
 
     Bounds are public: give ``y_max`` and ``x_norm``, or a ``schema`` with ``Number(0, y_max)`` as its target. What is
-    left out is found in private. Rows without a count are left out; missing and invalid entries count as in
+    left out is found privately. Rows without a count are left out; missing and invalid entries count as in
     ``LinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
@@ -41,7 +41,7 @@ class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # typ
         Privacy budget and failure probability of each fit.
     y_max : Real, optional
         The largest count; public. Larger counts are clipped. The noise grows with it, so choose it as small as you can
-        defend. Needed with ``x_norm``; otherwise it is found in private.
+        defend. Needed with ``x_norm``; otherwise it is found privately.
     rate_max : Real, optional
         The largest rate that is fitted; larger rates are predicted as ``rate_max``. Half of ``y_max`` by default: a
         larger rate costs more noise, a smaller one saves none.
@@ -97,7 +97,7 @@ class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # typ
         if not self._is_open:
             raise ValueError(
                 "y_max is needed: the largest count there can be, as known without the data; larger ones are clipped. "
-                "Or leave out x_norm as well, to have both found in private, or describe the columns of a table by a "
+                "Or leave out x_norm as well, to have both found privately, or describe the columns of a table by a "
                 "schema whose target is Number(0, y_max)"
             )
         known = self._found_before

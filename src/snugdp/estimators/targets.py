@@ -60,7 +60,7 @@ class Response(ABC):
 
     @abstractmethod
     def open_target(self, y: Any, schema: Schema | None) -> OpenTarget:
-        """What is public about the target of a table whose bounds are found in private."""
+        """What is public about the target of a table whose bounds are found privately."""
 
     def scaled(self, y: Any, layout: Layout) -> Floats:
         """Public targets as a fit scales them: between -1 and 1, and NaN where there is none."""
@@ -81,7 +81,7 @@ class Response(ABC):
 
 
 class OpenResponse(Response):
-    """A target of which something has to be found in private before there is a loss for it."""
+    """A target of which something has to be found privately before there is a loss for it."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:

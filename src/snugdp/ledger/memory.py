@@ -181,7 +181,8 @@ class MemoryLedger(NeverCopied):
         return f"MemoryLedger({self.label!r}, budget={self.budget!r}, spent={self.spent!r})"
 
     def _repr_html_(self) -> str:
-        facts = ("ledger", self.label), ("budget", self.budget.cost.words), ("spent", self.spent.words)
+        spent = self.spent.words if self._count else "nothing yet"
+        facts = ("ledger", self.label), ("budget", self.budget.cost.words), ("spent", spent)
         lines = (*facts, ("left", str(self.remaining)))
         return (
             "<table>" + "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in lines) + "</table>"

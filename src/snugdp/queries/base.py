@@ -65,7 +65,7 @@ class BoundedKeywords(ColumnKeywords, total=False):
 
 
 class SearchedQuery(Protocol[Seen_co]):
-    """A query and what is found in private before it, as one release."""
+    """A query and what is found privately before it, as one release."""
 
     @property
     def plan(self) -> Plan:
@@ -100,7 +100,7 @@ class Query(ABC, Generic[Seen]):
     max_rows : int, "private" or ("private", int), default=1
         How much a person may contribute: as much as so many rows. The noise grows with it. Of counts, histograms,
         proportions and groups with listed keys all rows of a person are used, and their total is scaled down where it
-        is longer; of other releases so many rows are kept, chosen at random. "private": the cap is found in private
+        is longer; of other releases so many rows are kept, chosen at random. "private": the cap is found privately
         and released with the answer, for about a tenth of the budget, among caps up to 1024 or to the given bound.
     """
 

@@ -16,7 +16,7 @@ class Estimate:
     ``lower`` and ``upper`` are about the rows of the table. Whatever was asked for with ``inference=True`` also knows
     ``conf_int()``, a confidence interval for the population that the rows were drawn from.
 
-    Where numbers were clipped in private, the statistic of all rows may lie further out than the noise reaches:
+    Where numbers were clipped privately, the statistic of all rows may lie further out than the noise reaches:
     ``below`` and ``above`` say how far at most, and ``lower`` and ``upper`` have it in them.
 
     Parameters
@@ -29,7 +29,7 @@ class Estimate:
         The noisy number of rows behind it, where that was released too.
     below, above : float, optional
         How much less, or more, the number would be at most without clipping; more than that in fewer than 1 of 1,000
-        cases. None where that is not known: beyond bounds that were found in private, rows may lie anywhere.
+        cases. None where that is not known: beyond bounds that were found privately, rows may lie anywhere.
     standard_error : float, optional
         Of sampling and privacy noise together; infinite where the noise leaves nothing to say.
     population_lower, population_upper : float, optional
@@ -66,7 +66,7 @@ class Estimate:
     def conf_int(self, *, clipping: bool = True) -> tuple[float, float]:
         """The 95 % confidence interval for the population: of sampling, privacy noise, and what clipping may hide.
 
-        Beyond bounds that were found in private nothing is known, and nothing is in it.
+        Beyond bounds that were found privately nothing is known, and nothing is in it.
 
         Parameters
         ----------

@@ -173,7 +173,7 @@ class GroupBy(Query[StatisticsTable]):
         that nobody has. Without it, or a ``schema`` that lists them, only keys are shown that enough rows have.
     bounds : mapping of str to (Real, Real), optional
         Public bounds of the columns; either end may be None. Those that neither this nor the ``schema`` gives are found
-        in private, for a part of the budget, where sums are asked for.
+        privately, for a part of the budget, where sums are asked for.
     schema : Schema, optional
         Bounds, listed values and booleans of columns that are not described otherwise.
     epsilon, delta : Real

@@ -1,4 +1,4 @@
-"""Queries whose bounds nobody gave: these are looked for in private, then the query is asked with what was found.
+"""Queries whose bounds nobody gave: these are looked for privately, then the query is asked with what was found.
 
 Proof: ``mechanisms/bounds/looks/columns.proof.md``, Theorem 2.
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MaxRows: TypeAlias = int | Literal["private"] | tuple[Literal["private"], int]
 THEOREM = theorem("persons/1")
 PRIVATE = "private"
-LARGEST_CAP = 1024  # the last candidate of a cap that is found in private, unless another one is declared
+LARGEST_CAP = 1024  # the last candidate of a cap that is found privately, unless another one is declared
 _KEY_WORDS, _WORD_BITS = 4, 32  # of the key of the hash
 _ALMOST = 1 - Fraction(1, 10**9)  # room for rounding
 _ONE = (
@@ -45,7 +45,7 @@ class Persons:
     """Whose rows belong together, how many of each person are used, and what may be spent on a person.
 
     ``column``: of the identifiers. ``most``: rows of a person. ``budget``: for a person, with all rows.
-    ``is_private``: whether the cap is to be found in private; then ``most`` is the public bound, its last candidate.
+    ``is_private``: whether the cap is to be found privately; then ``most`` is the public bound, its last candidate.
 
     Guarantee: a release about the kept table that costs ``plan`` for one row costs ``self.plan(plan)`` for one person,
     whatever the number of rows (``persons.proof.md``, Theorem 1). One that was planned for persons, on the tables that
@@ -61,7 +61,7 @@ class Persons:
     def of(cls, person: Any, max_rows: Any, budget: Budget, *, private: bool = False) -> Persons | None:
         """From the parameters of a query or an estimator; None where rows are protected one by one.
 
-        ``private``: whether whoever asks can find a cap in private, as ``max_rows="private"`` says; otherwise that is
+        ``private``: whether whoever asks can find a cap privately, as ``max_rows="private"`` says; otherwise that is
         refused.
         """
         most, is_private = cap_of(max_rows)
@@ -75,7 +75,7 @@ class Persons:
             raise TypeError('person must be the name of a column, such as person="customer_id"')
         if (most > 1 or is_private) and budget.neighbours is Neighbours.REPLACE:
             raise ValueError(
-                "with max_rows above 1, or found in private, the number of rows is private: use max_rows=1, or "
+                "with max_rows above 1, or found privately, the number of rows is private: use max_rows=1, or "
                 'neighbours="add_remove"'
             )
         return cls(person, most, budget, is_private)
@@ -131,7 +131,7 @@ class Persons:
     ) -> WeighedTable | WeighableTable:
         """All rows with weights that add up to at most ``most`` for each person, and one row of each: of one key.
 
-        Where the weight is to be found in private, how many rows persons have, and one row of each. All of it is
+        Where the weight is to be found privately, how many rows persons have, and one row of each. All of it is
         private, and the same in every pass over it. The key is drawn here, without a look at any row.
         """
         from snugdp.tables.persons.keep import keep_rows  # polars: only for those who bring a table
@@ -156,7 +156,7 @@ class Persons:
 
 
 def cap_of(max_rows: Any) -> tuple[int, bool]:
-    """The most rows of a person, and whether that is the public bound of a cap that is to be found in private.
+    """The most rows of a person, and whether that is the public bound of a cap that is to be found privately.
 
     >>> cap_of(3), cap_of("private"), cap_of(("private", 50))
     ((3, False), (1024, True), (50, True))

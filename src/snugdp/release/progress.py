@@ -1,11 +1,11 @@
-"""A sign on the terminal that something is going on. It shows the time, and never how far along it is."""
+"""A sign that something is going on. It shows the time, and never how far along it is."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+
+from snugdp.core.screen import watched
 
 
 @contextmanager
@@ -14,7 +14,7 @@ def waiting(what: str, progress: bool | None) -> Iterator[None]:
 
     How much is left, or how many steps were done, would tell a hidden number of runs.
     """
-    if not (sys.stderr.isatty() or _in_notebook() if progress is None else progress):
+    if not watched(progress):
         yield
         return
     from rich.console import Console
@@ -24,7 +24,3 @@ def waiting(what: str, progress: bool | None) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         bar.add_task(what, total=None)
         yield
-
-
-def _in_notebook() -> bool:
-    return "ipykernel" in sys.modules and find_spec("ipywidgets") is not None

@@ -14,7 +14,7 @@ from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
 from snugdp.report.about import About
-from snugdp.report.plan_text import error_words
+from snugdp.report.plan_text import noise_adds
 from snugdp.report.released import EVERYWHERE, Ends
 from snugdp.report.story import Story, story_of
 from snugdp.serial.costs import cost_told
@@ -85,7 +85,7 @@ def _filled(template: str, story: Story) -> str:
             attacks=words.attacks(lines),
             tradeoff=curves.tradeoff(lines),
             delta_curve=curves.delta_curve(lines, pair),
-            expected_error="" if story.outlook is None else error_words(story.outlook.error_of, story.outlook.target),
+            expected=_expected(story),
             not_covered=words.not_covered(story.rehearsed),
             failure="" if story.test_failure is None else words.chance(story.test_failure),
         )
@@ -149,6 +149,15 @@ def _about(story: Story) -> tuple[tuple[str, str], ...]:
         return told
     paid = story.receipt.ledger
     return (*told, ("ledger", "none: not counted against any budget" if paid == "this call" else paid))
+
+
+def _expected(story: Story) -> str:
+    """How much noise to expect, in a sentence, where there is a forecast."""
+    if story.outlook is None:
+        return ""
+    fit, source = story.outlook.asked, "their number was released, with noise" if story.counted else "a public guess"
+    adds = noise_adds(fit.error, story.outlook.error_of, story.outlook.target)
+    return f"With about {fit.rows:,} rows ({source}), {adds}: a forecast for rows that fill their bounds evenly."
 
 
 def _stamp(story: Story) -> str:

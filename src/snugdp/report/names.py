@@ -11,7 +11,7 @@ PUBLIC = {
     "beta": "proposal: one row moves the answer by at most",
     "center": "rows are centred at",
     "delta": "delta",
-    "max_rows": "rows of a person that are used, at most",
+    "max_rows": "rows that one person may count as, at most",
     "person": "rows of one person are told by",
     "fit_intercept": "with an intercept",
     "focus": "noise is least for",

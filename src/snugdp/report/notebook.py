@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from snugdp.report.audit import by_layer
 from snugdp.report.plan_text import forecast_lines, plan_text, step_label, step_words
-from snugdp.report.released import ReportTable, table_of, tables_of
+from snugdp.report.released import OWN_SCALE, ReportTable, table_of, tables_of
 from snugdp.report.words import Protected, at_most
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def audit_html(report: Report) -> str:
 
 def _paid(cost: Cost, receipt: Any) -> Markup:
     entry = "" if receipt is None else f", receipt {receipt.sequence} of {receipt.ledger}"
+    if receipt is not None and receipt.ledger == "this call":
+        entry = "; no ledger was given, so it is not counted against any budget"
     return Markup("<p>paid: {}{}</p>").format(cost.words, entry)
 
 
@@ -93,7 +95,7 @@ def _shown(tables: Iterable[ReportTable]) -> Markup:
             [(line.name, line.value, *([line.within] if table.with_noise else [])) for line in table.lines],
         )
         + Markup("").join(table.plots)
-        + Markup("<p>{}</p>").format(table.note)
+        + Markup("<p>{}</p>").format(table.note.replace(OWN_SCALE, ""))  # there are no bars here
         for table in tables
     )
 

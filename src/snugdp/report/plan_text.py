@@ -42,8 +42,8 @@ STEPS = {
     "sum": "a sum, with {law} noise",
     "cells": "{times} counts, {law} noise of scale {scale} on each",
     "moments": "{times} sums over all rows, {law} noise on each",
-    "clipped-sum": "where to clip, drawn in private; then the sum of clipped numbers, with {law} noise",
-    "clipped-moments": "where to clip, drawn in private; then {times} sums of clipped numbers, {law} noise on each",
+    "clipped-sum": "where to clip, drawn privately; then the sum of clipped numbers, with {law} noise",
+    "clipped-moments": "where to clip, drawn privately; then {times} sums of clipped numbers, {law} noise on each",
     "two-edges": "two of {edges} edges, {law} noise of scale {scale} on each",
     "grid": "where {times} columns lie, to a factor of 2, {law} noise of {scale} on each count",
     "grid-and-levels": "where {times} columns of numbers lie, to a factor of 2, and levels of {categories} categories "
@@ -126,8 +126,8 @@ STEPS = {
     "capped-totals": "{times} sums over persons, {law} noise of {each} rows on each for every row of the cap",
     "public-rows": "the number of rows, as it is: neighbours have as many",
     "described-entries": "rows with and without an entry, {law} noise of scale {scale} on each",
-    "described-mean": "count, missing, mean: where to clip, drawn in private; then sums with {law} noise",
-    "described-deviation": "count, missing, mean, standard deviation: where to clip, drawn in private; then sums with "
+    "described-mean": "count, missing, mean: where to clip, drawn privately; then sums with {law} noise",
+    "described-deviation": "count, missing, mean, standard deviation: where to clip, drawn privately; then sums with "
     "{law} noise",
     "described-quantiles": "{times} quantiles by rank: e times less likely for every {scale} off",
     "described-values": "{times} counts, {law} noise of scale {scale} on each",
@@ -167,7 +167,7 @@ _TOGETHER = (
 )
 NOTES = {
     "scaled-noise": "in scaled units, with {rows} rows spread evenly: noise of {noise} in a coefficient",
-    "scaled-noise-at-most": "in scaled units: noise of a coefficient below {noise}, far below with many rows",
+    "scaled-noise-at-most": "in scaled units, noise of a coefficient below {noise}, and far below with many rows",
     "refusal-expected": "a refusal with {rows} rows: give a larger ridge, more budget or more rows",
     "entry-chosen": "a column is usually chosen when its score leads by {lead} {unit}",
     "components-found": "components are found whose sum of squares is well above that of {rows} rows of full length, "
@@ -200,7 +200,7 @@ NOTES = {
     "clip-needs-rows": "not clipped: that pays from about {rows} rows on",
     "describe-weights": "the budget is divided by weights, {total} in all: for a column of numbers 2 for its sums (1 "
     "if it is only counted) and 2 for its quantiles, for any other column 1",
-    "describe-sought": "what is not declared is found in private, for a quarter of the budget: what columns hold, "
+    "describe-sought": "what is not declared is found privately, for a quarter of the budget: what columns hold, "
     "their bounds and values. The rest is divided by weights: for a column of numbers or dates 2 for its sums and 2 "
     "for its quantiles, for any other column 1. Errors are in the answer",
     "describe-rows": "below: errors in 19 of 20 cases, with {rows} rows that fill their bounds evenly; the answer has "
@@ -216,15 +216,15 @@ NOTES = {
     "lead-wins": "a lead of {rows} rows wins in 19 of 20 cases",
     "rows-beyond": "in 19 of 20 cases (each column) at most {share} of the rows and {rows} more lie beyond each bound",
     "rows-needed": "and the next edge inwards would leave more than that share outside; this needs {rows} rows or more",
-    "bounds-are-sought": "no bounds are given: they are found in private, for a part of the budget, and released with "
+    "bounds-are-sought": "no bounds are given: they are found privately, for a part of the budget, and released with "
     "the answer. Below about 1,000 rows public bounds are worth having",
     "no-bounds-needed": "no bounds are given, and none are needed: answers lie between -2^59 and 2^59",
     "rows-to-find": "a column is found if about {rows} rows lie within a factor of two (say 50 to 100); a column "
     "that is not found is left out, and if that is the target, the fit is refused",
-    "classes-found": "the classes are labels that are found in private, and shown: about {rows} rows of a label are "
+    "classes-found": "the classes are labels that are found privately, and shown: about {rows} rows of a label are "
     "enough in 19 of 20 cases. Rows with other labels are left out; with fewer than two classes a fit is refused, and "
     "of more than {most} the most frequent are kept. Labels must not be names, identifiers or free text of persons",
-    "count-found": "the largest count is found in private; larger ones are clipped to it",
+    "count-found": "the largest count is found privately; larger ones are clipped to it",
     "target-not-found": "a refusal with {rows} rows: too few to find a target that lies around 0, or most columns. "
     "About {needed} rows are needed, fewer where columns lie far from 0. Declare bounds that are public, or give "
     "rows=..., a larger epsilon or fewer columns",
@@ -274,7 +274,7 @@ NOTES = {
     "missing-number": "once there is a centre, a missing number counts as the centre",
     "missing-entries": "missing entries are left out",
     "population-mean": "the variance is released as well, and with it a confidence interval for the population: of "
-    "sampling, privacy noise and clipping, but for rows beyond bounds that were found. The noise of the mean grows "
+    "sampling, privacy noise and clipping, except for rows beyond bounds that were found. The noise of the mean grows "
     "by a factor of about {factor}",
     "population-quantile": "the interval covers a quantile of the population in 19 of 20 cases, of sampling and "
     "privacy noise; where too few rows lie beyond it an end is the bound",
@@ -297,14 +297,14 @@ NOTES = {
     "persons-keys": "each person counts once for each of at most {keys} keys, by a row chosen at random (theorem "
     "person-keys/1)",
     "persons-private-cap": "all rows of each person are used; what a person adds in all is scaled down to a cap, "
-    "which is found in private among {candidates} caps up to {largest} for {part} of the budget, and released. The "
+    "which is found privately among {candidates} caps up to {largest} for {part} of the budget, and released. The "
     "cost is fixed; the noise is scaled by the cap",
     "persons-cap-error": "with a cap of c, noise below c times {error} in 19 of 20 cases, beside what it cuts off; "
     "with a public max_rows={largest}, {largest} times that",
     "persons-cap-restored": "what the cap cuts off is estimated from the same counts of persons and added to the "
     "counts in proportion, to each at most half of the standard deviation of its noise",
     "persons-cap-few": "for so few numbers a cap that is known from the subject, max_rows=as many as hardly anybody "
-    "has, is often better than one found in private, by a factor of 1.5 to 2.6 where a few persons have very many rows",
+    "has, is often better than one found privately, by a factor of 1.5 to 2.6 where a few persons have very many rows",
     "persons-cap-many": "for so many numbers the cap that is found is usually close to the best one",
     "persons-together-one": f"all rows of each person are used, and together they count as one row; {_TOGETHER}",
     "persons-together": "all rows of each person are used, and together they count as at most {rows} rows: more noise "
@@ -424,22 +424,26 @@ def error_words(error_of: ErrorOf, target: str | None = None) -> str:
     return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
 
 
+def noise_adds(error: float, error_of: ErrorOf, target: str | None = None) -> str:
+    """The same as a clause, with its number."""
+    if error_of is ErrorOf.VARIANCE:
+        return (
+            f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
+        )
+    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+
+
 def advice_text(advice: Advice) -> str:
     """What to ask for, in a few sentences, and the plan behind it."""
-    rows, what = f"{advice.rows:,} rows", error_words(advice.error_of, advice.target)
+    rows, adds = f"{advice.rows:,} rows", noise_adds(advice.error, advice.error_of, advice.target)
     if advice.wanted is None:
-        said = [f"With {rows} and epsilon {advice.epsilon:g}, expect about {advice.error:.3g}: {what}."]
+        said = [f"With {rows} and epsilon {advice.epsilon:g}, {adds}."]
     elif advice.epsilon is None:
-        said = [
-            f"With {rows} no epsilon up to 10 is enough for {advice.wanted:g}: {what}; at 10 it is {advice.error:.3g}."
-        ]
+        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; you asked for {advice.wanted:g}."]
         if advice.rows_needed is not None:
-            said.append(f"At epsilon 1 it takes about {advice.rows_needed:,} rows.")
+            said.append(f"At epsilon 1, about {advice.rows_needed:,} rows would be enough.")
     else:
-        said = [
-            f"With {rows}, epsilon {advice.epsilon:g} is enough: expect about {advice.error:.3g}, and at most "
-            f"{advice.wanted:g} was wanted: {what}."
-        ]
+        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; you asked for at most {advice.wanted:g}."]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
     like = (
@@ -447,7 +451,7 @@ def advice_text(advice: Advice) -> str:
         if advice.by_sample
         else "from public numbers, for rows that fill their bounds evenly"
     )
-    said.append(f"A forecast {like}; sampling error comes on top.")
+    said.append(f"This is a forecast {like}; sampling error comes on top.")
     return "\n".join([*said, "", str(advice.plan)])
 
 
@@ -465,7 +469,10 @@ def _answer(error: float) -> str:
 
 
 def _scale(noise: StepNoise) -> str:
-    return "" if noise.scale is None else f"{noise.scale:.4g}{_UNITS[noise.unit]}"
+    if noise.scale is None:
+        return ""
+    size, unit = f"{noise.scale:.4g}", _UNITS[noise.unit]
+    return f"{size}{unit.removesuffix('s') if size == '1' else unit}"
 
 
 def _noted(code: str, name: str, value: Amount) -> str:

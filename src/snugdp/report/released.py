@@ -101,11 +101,11 @@ def _estimates(model: Any) -> ReportTable:
     ]
     title = _titles(model, 1)[0].replace("Coefficients", "Estimates", 1)
     return ReportTable(
-        title, tuple(lines), " ".join([*found.notes, _OWN_SCALE]), "95 % confidence interval, p-value of 0"
+        title, tuple(lines), " ".join([*found.notes, OWN_SCALE]), "95 % confidence interval, p-value of 0"
     )
 
 
-_OWN_SCALE = "Every bar has its own scale, with zero in the middle."
+OWN_SCALE = "Every bar has its own scale, with zero in the middle."
 
 
 def table_of(
@@ -227,7 +227,7 @@ def _cell(cell: Any) -> str:
 
 _NO_LESS_THAN_NONE = ("count", "missing", "standard_deviation", "variance")
 _NOISE = "The interval covers the answer without noise in 19 of 20 cases."
-_CLIPPED = "Where numbers are clipped in private, as the plan says, what was clipped away is not in it."
+_CLIPPED = "Where numbers are clipped privately, as the plan says, what was clipped away is not in it."
 _COUNTS_OUTSIDE_CELLS = ("below", "above", "other", "missing")
 _BOUNDS = "Edges of a public grid, chosen with noise; a few rows may lie beyond them. They can be used in a schema."
 _EXACT = "This is the answer itself, without noise: the test has shown that no single row changes it."
@@ -392,8 +392,8 @@ def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool, reading:
         said.append(
             "The interval covers the coefficient of the same fit without noise in about 19 of 20 cases, by the typical "
             "standard deviation of the noise; columns that are correlated with others have more. It is not a "
-            "confidence interval for the population, and a ridge pulls coefficients towards 0. Every bar has its own "
-            "scale, with zero in the middle."
+            "confidence interval for the population, and a ridge pulls coefficients towards 0. "
+            f"{OWN_SCALE}"
         )
     elif forecast:
         said.append(

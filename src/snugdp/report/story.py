@@ -69,9 +69,10 @@ class Story:
     receipt: Receipt | None
     details: tuple[tuple[str, str], ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
-    found: tuple[FoundLine, ...] = ()  # what was found about columns in private
+    found: tuple[FoundLine, ...] = ()  # what was found about columns privately
     left_out: tuple[tuple[str, str], ...] = ()  # columns that were not used, and why
-    outlook: Outlook | None = None  # for the rows that somebody said there are about
+    outlook: Outlook | None = None  # for about as many rows as there are
+    counted: bool = False  # that number was released with noise; otherwise somebody said it
     about: About = field(default_factory=About)
     selected: bool = False  # the best of several runs
     software: str = f"snugdp {__version__}"
@@ -125,7 +126,7 @@ def _story_of(
 
 
 def of_estimator(model: Any, title: str | None = None, rows: int | None = None) -> Story:
-    """The story of a fit. ``rows``: a public guess, for its forecast; without it that of the model, if it has one."""
+    """The story of a fit. ``rows``: a public guess, for its forecast; otherwise that of the model, or a noisy count."""
     from sklearn.utils.validation import check_is_fitted
 
     entry = entry_of(model)
@@ -140,7 +141,8 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
     certificate = facts(getattr(model, "certificate_", None), of_released)
     beside = facts(getattr(model, "details_", None), of_released)
-    outlook = _outlook(model, getattr(model, "rows", None) if rows is None else rows)
+    guess, counted = getattr(model, "rows", None) if rows is None else rows, _counted(model)
+    outlook = _outlook(model, counted if guess is None else guess)
     expected = outlook.asked.noise if outlook is not None and _units_are_known(model) else None
     return Story(
         title=title or (entry.title if target is None else f"{entry.title} of {target}"),
@@ -155,6 +157,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         what=plan.title,
         **_planned(plan, budget.delta),
         outlook=outlook,
+        counted=guess is None,
         tables=tables_of(model, expected) if model.released_ else (),
         details=tuple(pair for pair in beside if pair not in certificate) if model.released_ else (),
         certificate=certificate if model.released_ else (),
@@ -281,8 +284,15 @@ def _when(time: str) -> str:
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
 
 
+def _counted(model: Any) -> int | None:
+    """About how many rows there are, where that was released: with the sizes of targets, or with bounds."""
+    beside = (getattr(model, name, None) for name in ("certificate_", "bounds_"))
+    counts = (getattr(each, "rows", None) for each in beside)
+    return next((round(count) for count in counts if count is not None and count >= 1), None)
+
+
 def _outlook(model: Any, rows: int | None) -> Outlook | None:
-    """What was to be expected of it, where somebody said how many rows there are about."""
+    """What was to be expected of it, where it is known how many rows there are about."""
     if rows is None or not hasattr(model, "_forecaster") or _selected(model.plan_):
         return None
     from snugdp.estimators.forecast import forecast
@@ -309,7 +319,7 @@ def _columns(schema: Any) -> tuple[tuple[str, str], ...]:
 
 def _bounds(column: Any) -> str:
     if getattr(column, "is_open", False):
-        return "found in private"
+        return "found privately"
     if hasattr(column, "parts"):
         return f"{column.lower} to {column.upper}"
     if hasattr(column, "lower"):

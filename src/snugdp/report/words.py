@@ -205,8 +205,8 @@ _REPLACED = Protected(
     ("The content of every row: tables that differ in one row look alike. The number of rows is public.", _K_ROWS),
 )
 _TOGETHER = (
-    "All rows of a person belong together, whatever their number: the same identifier, the same person. A row without "
-    "an identifier counts as a person of its own, and a person with two identifiers as two."
+    "All rows with the same identifier belong to the same person, whatever their number. A row without an identifier "
+    "counts as a person of its own, and a person with two identifiers as two."
 )
 _PERSON_ADDED = Protected(
     "person",
@@ -260,8 +260,8 @@ def plainly(what: str, lines: Sequence[tuple[float, float]], pair: Pair, unit: P
     return (
         f"Anything that can be seen in {what} is at most {factor(epsilon)} times as likely as it would be "
         f"{unit.without}{plus}. The same holds the other way round.",
-        f"Suppose the odds are even, 50 %, that {unit.used}. Somebody who sees {what}, and knows everything else, "
-        f"guesses right in at most {best_guess(lines, pair)} of all cases.",
+        f"Suppose there is an even chance, 50 %, that {unit.used}. Somebody who sees {what}, and knows everything "
+        f"else, can guess right in at most {best_guess(lines, pair)} of all cases.",
         f"Some outcomes leave them more certain than others, but {seldom}.",
         "This holds whatever else they know, now or later, and however much they compute.",
     )

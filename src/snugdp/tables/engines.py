@@ -8,7 +8,6 @@ threads, merged exactly. ``Spark``: the pass travels to the rows, and one packed
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import narwhals as nw
 
+from snugdp.core.screen import watched
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import numeric
@@ -227,8 +227,8 @@ class _Feed:
 
 @contextmanager
 def _bar(source: Source, progress: bool | None) -> Iterator[Callable[[int], None]]:
-    """A bar of bytes on the terminal: the sizes of the files are known to whoever sees it, the rows are private."""
-    if not source.size or not (sys.stderr.isatty() if progress is None else progress):
+    """A bar of bytes: the sizes of the files are known to whoever sees it, the rows are private."""
+    if not source.size or not watched(progress):
         yield lambda size: None
         return
     from rich.console import Console

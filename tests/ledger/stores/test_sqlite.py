@@ -149,7 +149,7 @@ def test_a_charge_needs_no_room(somebody: None, tmp_path: Path, monkeypatch: pyt
 def test_a_log_is_copied_while_nobody_can_write(somebody: None, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to SQLite 3.51.2 a commit during a copy may be forgotten. Nor does anybody wait for an anchor meanwhile."""
     path, said, held = quick / "l", list[str](), list[bool]()
-    monkeypatch.setattr(sqlite, "_TIDY", 20)
+    monkeypatch.setattr(sqlite, "_RECORDS_PER_COPY", 20)
     plain = SQLiteStore.tidy
 
     def tidy(self: SQLiteStore) -> None:

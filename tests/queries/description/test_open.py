@@ -78,7 +78,7 @@ def test_the_plan_is_public_exact_and_free() -> None:
         assert not plan.cost.fits(Budget("0.999", 1e-6, relation))
         assert query.plan() == Describe(epsilon=1, delta=1e-6, neighbours=relation).for_table(TABLE.head(0)).plan()
         assert query.left_out.keys() == LEFT_OUT.keys()
-        assert "found in private" in str(plan)
+        assert "found privately" in str(plan)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "1", "30"])

@@ -81,7 +81,7 @@ def table() -> nw.DataFrame[Any]:
     ],
 )
 def test_what_needs_bounds_says_so_before_any_row_is_read(needs: Any) -> None:
-    with pytest.raises(ValueError, match=r'does not say the bounds or values of "age".*declare them.*in private'):
+    with pytest.raises(ValueError, match=r'does not say the bounds or values of "age".*declare them.*privately'):
         needs()
 
 

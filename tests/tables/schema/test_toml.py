@@ -186,7 +186,7 @@ def test_the_schema_of_a_table_can_be_used_as_it_is(table: Path, tmp_path: Path)
     checked = run(app, ["check", str(out), str(table)])
     assert checked.exit_code == 0
     assert "3 columns, target age" in checked.output
-    assert "To be found in private: age, town" in checked.output
+    assert "To be found privately: age, town" in checked.output
     assert run(app, ["init", str(table), "--target", "nowhere"]).exit_code == 1
     assert run(app, ["init", str(tmp_path / "nowhere.parquet")]).exit_code == 1
 

@@ -33,16 +33,16 @@ def advise(
             "bounds, otherwise in standard deviations of the target, such as 0.1."
         ),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Or an epsilon, to see which error it leaves.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Or an epsilon, to see which error to expect.")] = None,
     delta: Annotated[float, typer.Option(help="The failure probability of the fit.")] = 1e-6,
     target: Target = None,
     sample: PublicRows = None,
     persons: PersonOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Find the epsilon that a wanted error needs, or the error that an epsilon leaves. Nothing is spent.
+    """Find the epsilon that a wanted error needs, or the error to expect at an epsilon. Nothing is spent.
 
-    Of a table only the names and types of its columns are read.
+    No row is read: of a table, only the names and types of its columns count.
 
     Example: snugdp advise linear people.parquet --target income --rows 10000 --error 0.1
     """

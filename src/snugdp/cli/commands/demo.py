@@ -71,7 +71,7 @@ def show(console: Console, folder: Path) -> None:
         )
 
         _step(
-            console, 4, "The fit", "Bounds, scales and cities are found in private, then a line is fitted: one release."
+            console, 4, "The fit", "Bounds, scales and cities are found privately, then a line is fitted: one release."
         )
         with console.status("fitting"):
             model.set_params(ledger=ledger).fit(file)
@@ -91,7 +91,12 @@ def show(console: Console, folder: Path) -> None:
             "The test noticed. A refusal costs the same and gives no reason, because the reason would be private.",
         )
 
-        _step(console, 7, "The ledger again", "It is public: it lists what was asked, but nothing about the answers.")
+        _step(
+            console,
+            7,
+            "The ledger again",
+            "It is public: it lists what was asked and paid, and whether there was an answer.",
+        )
         console.print(_entries(ledger))
         _say(console, f"left: {ledger.remaining}")
     _step(console, 8, "Files", "Written by this run. These commands do the same for your own table:")

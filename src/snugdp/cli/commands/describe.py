@@ -23,7 +23,7 @@ def describe(
     schema: Annotated[
         Path | None,
         typer.Argument(
-            help="The schema, a TOML file, as 'snugdp schema init' writes one; what it leaves open is found in private."
+            help="The schema, a TOML file, as 'snugdp schema init' writes one; what it leaves open is found privately."
         ),
     ] = None,
     *,
@@ -54,7 +54,7 @@ def describe(
     """Describe all columns: rows, missing cells, means, deviations, quantiles, and the counts of listed values.
 
     One charge: the budget is divided among the columns, and the plan says how. Without a schema a part of it finds out
-    in private what the columns hold, their bounds and their values; identifiers and free text are left out.
+    privately what the columns hold, their bounds and their values; identifiers and free text are left out.
 
     Example: snugdp describe people.csv --epsilon 1
 

@@ -23,7 +23,7 @@ def fit(
 ) -> None:
     """Fit a model: plan, pay, test, release or refuse.
 
-    Without a schema the columns are taken by their declared types and names, and their bounds are found in private.
+    Without a schema the columns are taken by their declared types and names, and their bounds are found privately.
     The plan is printed first; at a terminal you are asked before anything is charged.
 
     Example: snugdp fit linear people.parquet --target income --epsilon 1 --ledger people.ledger -o model.json
@@ -63,7 +63,7 @@ def _found(model: Any) -> tuple[Any, ...]:
 
     if not hasattr(model, "bounds_"):
         return ()
-    table = Table("column", "holds", "lies in", "centre, scale", "missing", "", title="Found in private")
+    table = Table("column", "holds", "lies in", "centre, scale", "missing", "", title="Found privately")
     for line in lines(model.bounds_, model.feature_names_in_):
         middle = f"{line.centre} ± {line.scale}" if line.centre else ""
         cells = (line.column, line.holds, line.lies, middle, line.missing, line.flag)

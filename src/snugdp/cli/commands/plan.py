@@ -53,7 +53,7 @@ def plan(
                 account = {"address": book.address, "accepted": accepted, "left": now, "left_after": then}
             typer.echo(json.dumps({**models.plan_as_json(planned), "forecast": _as_json(outlook), "ledger": account}))
             return
-        say(f"{planned}\n")
+        say(f"{_in_a_sentence(outlook)}\n\n{planned}\n")
         for line in _shown(outlook):
             say(line)
         if book is not None:
@@ -89,6 +89,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _in_a_sentence(outlook: Outlook) -> str:
+    from snugdp.report.plan_text import noise_adds
+
+    adds = noise_adds(outlook.asked.error, outlook.error_of, outlook.target)
+    return f"With {outlook.asked.rows:,} rows and epsilon {_budget(outlook.asked)}, {adds}. Nothing is spent yet."
+
+
 def _shown(outlook: Outlook) -> list[str]:
     from snugdp.report.plan_text import error_words
 
@@ -102,9 +109,20 @@ def _shown(outlook: Outlook) -> list[str]:
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     for row in (head, *cells):
         lines.append("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
-    lines += ["", f"Noise at epsilon {_budget(asked)} (standard deviation):"]
-    widest = max(map(len, asked.noise))
-    listed = list(asked.noise.items())
+    lines += ["", *_noise(outlook)]
+    return lines
+
+
+def _noise(outlook: Outlook) -> list[str]:
+    """Of each coefficient, or of all where they are alike."""
+    from snugdp.propose.forecast import ErrorOf
+
+    asked, listed = outlook.asked, list(outlook.asked.noise.items())
+    unit = ", with columns and target in standard deviations" if outlook.error_of is ErrorOf.STANDARDISED else ""
+    head = f"Noise of a coefficient at epsilon {_budget(asked)} (standard deviation{unit})"
+    if len(listed) > 1 and len({f"{value:.6g}" for value in asked.noise.values()}) == 1:
+        return [f"{head}: {listed[0][1]:.3g} for every column"]
+    lines, widest = [f"{head}:"], max(map(len, asked.noise))
     lines += [f"  {name:<{widest}}  {value:.3g}" for name, value in listed[:MAX_NAMED]]
     if len(listed) > MAX_NAMED:
         rest = [value for _, value in listed[MAX_NAMED:]]

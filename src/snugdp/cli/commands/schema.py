@@ -33,7 +33,7 @@ def init(
 ) -> None:
     """Write a schema that can be used as it is, from the names and declared types of the columns. No row is read.
 
-    Bounds and values are left to be found in private; write down those that are known without the data. Identifiers,
+    Bounds and values are left to be found privately; write down those that are known without the data. Identifiers,
     free text and what cannot be read are left out, each with its reason.
 
     Example: snugdp schema init people.parquet -o people.toml
@@ -89,7 +89,7 @@ def check(
     whose = f", persons by {facts['person']}" if facts["person"] is not None else ""
     say(f"{schema}: {len(facts['columns'])} columns{aim}{whose}{size}")
     if facts["open"]:
-        say(f"To be found in private: {', '.join(facts['open'])}")
+        say(f"To be found privately: {', '.join(facts['open'])}")
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[str]]:

@@ -1,4 +1,4 @@
-"""``snugdp select``: many proposals tried in private, the best on public rows kept, one price."""
+"""``snugdp select``: many proposals tried privately, the best on public rows kept, one price."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def select(
     layout = replace(models.schema_of(schema, target), person=whose["person"])
     if not layout.complete:
         raise ValueError(
-            f"{schema} leaves {', '.join(layout.open_columns)} to be found in private, and a selection cannot do that: "
+            f"{schema} leaves {', '.join(layout.open_columns)} to be found privately, and a selection cannot do that: "
             "declare their bounds or values. 'snugdp fit' finds them"
         )
     source = reading.opened(data, layout.columns)

@@ -29,7 +29,7 @@ _REACH = 3.0  # scales from the centre of a number to the first and the last kno
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveModel(LinearModel):
-    """A linear model of splines. Where bounds are found in private, so are the knots, from the same numbers.
+    """A linear model of splines. Where bounds are found privately, so are the knots, from the same numbers.
 
     Guarantee: that of the linear model. A row of splines is no longer than one of numbers (``hats.proof.md``), and
     knots are public or functions of what was released before.

@@ -32,7 +32,7 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
     linear : sequence of str, default=()
         Columns whose effect is a straight line; it needs fewer rows than a curve.
     schema : Schema, optional
-        Public bounds and values of the columns of a table. What it leaves open is found in private.
+        Public bounds and values of the columns of a table. What it leaves open is found privately.
     bounds : FoundBounds or "private", default="private"
         "private" finds bounds that are not given in each fit, for about a quarter of the squared mu of the budget, and
         puts the knots where the rows are. ``bounds=model.bounds_`` uses those of an earlier fit at no cost.
@@ -71,7 +71,7 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
 class AdditiveClassifier(AdditiveModel, LogisticRegression):
     """Additive logistic regression with differential privacy: the effect of every number on the log-odds is a curve.
 
-    As ``AdditiveRegressor``, for two or more classes, which are listed or found in private.
+    As ``AdditiveRegressor``, for two or more classes, which are listed or found privately.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. It is that of ``LogisticRegression``, for the reasons that ``AdditiveRegressor`` gives, and with the
@@ -82,7 +82,7 @@ class AdditiveClassifier(AdditiveModel, LogisticRegression):
     epsilon, delta : Real
         Privacy budget and failure probability of each fit.
     classes : sequence, optional
-        All possible labels; public. Otherwise they are found in private, up to 100 of them.
+        All possible labels; public. Otherwise they are found privately, up to 100 of them.
     method, multi_class, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
     cells, linear, schema, bounds, missing, ledger, noise, random_state, progress, neighbours, person, max_rows

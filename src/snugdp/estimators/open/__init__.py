@@ -1,1 +1,1 @@
-"""Tables whose bounds, scales and levels nobody gave: what is found in private, and the fit on it."""
+"""Tables whose bounds, scales and levels nobody gave: what is found privately, and the fit on it."""

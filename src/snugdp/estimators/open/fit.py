@@ -1,4 +1,4 @@
-"""A fit whose bounds are found in private, or were found before: what is looked at, what is fitted, what it costs."""
+"""A fit whose bounds are found privately, or were found before: what is looked at, what is fitted, what it costs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LISTS = (
     "bounds=model.bounds_; or describe the columns by a schema"
 )
 _NOISE_IS_PLANNED = (
-    'only method="auto" goes with classes, or a largest count, that are found in private: the noise of the others is '
+    'only method="auto" goes with classes, or a largest count, that are found privately: the noise of the others is '
     "planned for those that are known. Give classes=... or y_max=..., known without the data, or leave out method"
 )
 
@@ -55,7 +55,7 @@ _NO_INTERVALS = (
 class OpenFit:
     """One fit. ``table``: what was brought; None for a plan. ``declared``: what is public about its columns.
 
-    ``chosen``: the weight of a person, where that was found in private.
+    ``chosen``: the weight of a person, where that was found privately.
     """
 
     model: LinearModel
@@ -101,7 +101,7 @@ class OpenFit:
         if schema is not None and schema.target is None:
             raise ValueError('the schema names no target: Schema({...}, target="income") says what is to be predicted')
         if model.x_norm is not None:
-            raise ValueError("the bounds of the rows are found in private: leave out x_norm")
+            raise ValueError("the bounds of the rows are found privately: leave out x_norm")
         return model._response(), schema if known is None else known.declared
 
     @property
@@ -135,7 +135,7 @@ class OpenFit:
         return Design(row_map(layout), self.weight if self.chosen is None else self.chosen, self._max_rows)
 
     def _choice(self, entries: int = 1) -> WeightChoice | None:
-        """How the weight of a person is found, if that is to be done in private."""
+        """How the weight of a person is found, if that is to be done privately."""
         if self.persons is None or not self.persons.is_private:
             return None
         return WeightChoice.within(self.persons.budget, entries, self.persons.most)

@@ -1,4 +1,4 @@
-"""A model of a schema whose bounds are found in private: looks, then the model as under public bounds.
+"""A model of a schema whose bounds are found privately: looks, then the model as under public bounds.
 
 For models that scale columns by their bounds alone: components and sparse models.
 """
@@ -91,7 +91,7 @@ class OpenSchemaFit:
 
 
 class OpenSchemaEstimator(PrivateEstimator):
-    """An estimator that finds bounds in private where none are declared, and scales columns by them alone."""
+    """An estimator that finds bounds privately where none are declared, and scales columns by them alone."""
 
     @abstractmethod
     def _open(self, declared: Schema, persons: Persons | None = None) -> OpenSchemaFit:
@@ -106,7 +106,7 @@ class OpenSchemaEstimator(PrivateEstimator):
         """What a fit leaves. ``layout``: as it was before the fit; None where its bounds were found."""
 
     def _fit_open(self, given: PersonRows, table: OpenInput, y: Any = None, **public: Any) -> Self:
-        """As ``fit``, with bounds that are found in private. ``public``: parameters as they were read."""
+        """As ``fit``, with bounds that are found privately. ``public``: parameters as they were read."""
         declared, context = table.declared, self._context(given.persons, given.part)
         require_rows(context.noise, table.is_empty)
         opened = self._open(declared, given.persons)

@@ -1,4 +1,4 @@
-"""Tables whose bounds are found in private: from what users bring to declared columns and rows, and back.
+"""Tables whose bounds are found privately: from what users bring to declared columns and rows, and back.
 
 What is refused here depends on shapes, names, declared types and parameters alone.
 """

@@ -265,7 +265,7 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         return teachers
 
     def _declared(self) -> NDArray[Any]:
-        return declared(self.classes, "Teachers vote for classes that all of them know: they are not found in private")
+        return declared(self.classes, "Teachers vote for classes that all of them know: they are not found privately")
 
     def _public(self, queries: Any) -> tuple[Form, Any]:
         given = self.queries if queries is None else queries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
+from snugdp.core.screen import watched
 from snugdp.estimators.pate.rows import Integers, fresh, size, spoiled, take, usable
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt, muted
@@ -181,7 +181,7 @@ def vote(model: Any, rows: Any, labels: Integers, queries: Any, classes: NDArray
 @contextmanager
 def _bar(teachers: int, progress: bool | None) -> Iterator[Any]:
     """How many teachers are done: their number is public, and the time that training takes is not covered."""
-    if not (sys.stderr.isatty() if progress is None else progress):
+    if not watched(progress):
         yield lambda: None
         return
     from rich.console import Console

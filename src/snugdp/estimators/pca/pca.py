@@ -203,7 +203,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         """Looks at these columns, and the components."""
         self._check_choices()
         if not isinstance(self.center, str):
-            raise TypeError('center must be "bounds" or "private" where bounds are found in private')
+            raise TypeError('center must be "bounds" or "private" where bounds are found privately')
 
         def make(schema: Schema, budget: Budget) -> ComponentsMethod:
             bounds = PointBounds(schema, None, self.center)

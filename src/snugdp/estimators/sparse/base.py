@@ -90,7 +90,7 @@ class SparseModel(OpenSchemaEstimator):
     @property
     @abstractmethod
     def _nothing_given(self) -> bool:
-        """Whether nothing is said of the target: then its bounds and those of the columns are found in private."""
+        """Whether nothing is said of the target: then its bounds and those of the columns are found privately."""
 
     _target_kind: ClassVar[Column] = Number()  # where nothing is said of it
 

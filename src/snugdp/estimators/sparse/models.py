@@ -1,4 +1,4 @@
-"""Models on few of very many columns, with a budget: the columns are chosen in private, then the model is fitted."""
+"""Models on few of very many columns, with a budget: the columns are chosen privately, then the model is fitted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     """Linear regression with differential privacy on a few of very many columns, which are selected privately.
 
     Bounds are public: give ``y_bound`` and, unless entries lie in [-1, 1], ``x_bound``; or a ``schema``. Without any of
-    them all bounds are found in private. X may be a scipy sparse matrix, which is never made dense as a whole.
+    them all bounds are found privately. X may be a scipy sparse matrix, which is never made dense as a whole.
     Rows without a target are left out; missing and invalid entries count as 0, or as a schema says (by default as the
     middle of their bounds).
 
@@ -60,7 +60,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         How the line is fitted, as in ``LinearRegression``.
     schema : Schema, optional
         Public bounds and values of the columns of a table, instead of ``x_bound`` and ``y_bound``. What it leaves open
-        is found in private.
+        is found privately.
     bounds : FoundBounds or "private", default="private"
         As in ``LinearRegression``.
     x_bound : Real or sequence, default=1
@@ -158,7 +158,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
     """Logistic regression with differential privacy on a few of very many columns, which are selected privately.
 
     Give ``classes``, or a ``schema`` whose target is a ``Boolean`` or a ``Category`` of two values. Without either, and
-    without ``x_bound``, the two most frequent labels and all bounds are found in private, and shown. All else is as in
+    without ``x_bound``, the two most frequent labels and all bounds are found privately, and shown. All else is as in
     ``SparseLinearRegression``.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
@@ -273,7 +273,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         require_truth(self._known)
         if self._known is not None and self.classes is None:
             return declared(classes_in(self._known))
-        classes = declared(self.classes, "Or leave out x_bound as well, to have classes and bounds found in private")
+        classes = declared(self.classes, "Or leave out x_bound as well, to have classes and bounds found privately")
         if len(classes) != 2:
             raise ValueError("classes must be two labels: a sparse logistic regression tells two classes apart")
         return classes

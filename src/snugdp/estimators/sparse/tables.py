@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 _NO_BOUND = (
     "y_bound is needed: b for targets in [-b, b], or (low, high). It decides how much noise hides one person, and must "
-    f"not come from the data. {HOW_TO_GET_BOUNDS}. Or leave out x_bound as well, to have all bounds found in private"
+    f"not come from the data. {HOW_TO_GET_BOUNDS}. Or leave out x_bound as well, to have all bounds found privately"
 )
 
 

@@ -1,1 +1,1 @@
-"""Columns made ready in private: transformers that pay for what they learn."""
+"""Columns made ready privately: transformers that pay for what they learn."""

@@ -1,4 +1,4 @@
-"""Categories as entries of 0 and 1, with levels found in private."""
+"""Categories as entries of 0 and 1, with levels found privately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers, centred and scaled in private."""
+"""Numbers, centred and scaled privately."""
 
 from __future__ import annotations
 

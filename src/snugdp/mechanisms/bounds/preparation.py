@@ -1,4 +1,4 @@
-"""Bounds, centres, scales and levels of columns, and the length of their rows, found in private before a fit.
+"""Bounds, centres, scales and levels of columns, and the length of their rows, found privately before a fit.
 
 What is looked at follows from what is declared; what it costs does not depend on what is found.
 Proof: ``preparation.proof.md``; the numbers in the comments are those of its algorithms.
@@ -85,7 +85,7 @@ class TablePreparation:
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
-            raise ValueError("finding bounds in private takes Gaussian noise: give delta > 0, such as 1e-6")
+            raise ValueError("finding bounds privately takes Gaussian noise: give delta > 0, such as 1e-6")
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this is proved for neighbours="add_remove" only: leave out neighbours')
         if self.standardised and self.most_levels < 0:

@@ -1,1 +1,1 @@
-"""Bounds of columns: given, or found in private."""
+"""Bounds of columns: given, or found privately."""

@@ -67,7 +67,7 @@ class Describe(Query[Description]):
 
     Rows, and of every column how many entries it has and how many are missing; of numbers and dates also the mean, the
     standard deviation and quantiles; of categories and booleans the counts of all values. What a schema leaves open,
-    or all of it where there is no schema, is found in private for a quarter of the budget: what a column holds, its
+    or all of it where there is no schema, is found privately for a quarter of the budget: what a column holds, its
     bounds, its values. The rest is divided by weights: of a column of numbers or dates 2 for mean and deviation and 2
     for quantiles, of any other column 1.
 

@@ -72,7 +72,7 @@ class OpenDescription:
         """The looks, for a quarter of what Gaussian noise may cost."""
         if not self.budget.delta:
             raise ValueError(
-                "what columns hold, and their bounds and values, is found in private with Gaussian noise: give delta > "
+                "what columns hold, and their bounds and values, is found privately with Gaussian noise: give delta > "
                 "0, such as 1e-6, or declare them in a schema"
             )
         whole = Fraction(gaussian.mu(self.budget.epsilon, self.budget.delta))

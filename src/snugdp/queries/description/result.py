@@ -206,7 +206,7 @@ class Description:
         """How much clipping may hide of means, in words; nothing where that is less than their noise."""
         lines = [dict(zip(self.columns.names, line, strict=True)) for line in self.columns.lines]
         means = [self.mean(str(line[COLUMN])) for line in lines if line["mean"] is not None]
-        words = ["Rows beyond bounds that were found in private may lie anywhere: means leave them out."]
+        words = ["Rows beyond bounds that were found privately may lie anywhere: means leave them out."]
         said = words if any(mean.above is None for mean in means) else []
         for line, mean in zip([line for line in lines if line["mean"] is not None], means, strict=True):
             far = max(mean.below or 0.0, mean.above or 0.0)

@@ -1,4 +1,4 @@
-"""A histogram whose edges are drawn in private. Proof: ``mechanisms/statistics/quantile_table.proof.md``."""
+"""A histogram whose edges are drawn privately. Proof: ``mechanisms/statistics/quantile_table.proof.md``."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Contribution:
     """What a row adds to a statistic, so that what a person adds with all rows can be bounded.
 
     ``rows``: the combinations of the numbers of the measure that get noise. ``moves``: of each of them, in the sense
-    of ``JointNoise``. ``cell``: the only one that is asked about. ``least``: caps that are found in private are not
+    of ``JointNoise``. ``cell``: the only one that is asked about. ``least``: caps that are found privately are not
     below it.
     """
 
@@ -130,7 +130,7 @@ class ColumnStatistic(Query[Seen]):
 
     @cached_property
     def _totals(self) -> PersonRelease[Seen] | None:
-        """Where bounds are to be found, or numbers clipped in private, rows are kept."""
+        """Where bounds are to be found, or numbers clipped privately, rows are kept."""
         persons = self._persons
         if persons is None or (persons.most == 1 and not persons.is_private):
             return None

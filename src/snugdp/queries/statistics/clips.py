@@ -1,4 +1,4 @@
-"""Statistics of numbers that may be clipped in private: whether and how, and what a plan says about it."""
+"""Statistics of numbers that may be clipped privately: whether and how, and what a plan says about it."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class ClipKeywords(BoundedKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedStatistic(ColumnStatistic[Estimate]):
-    """A statistic of numbers between bounds, clipped closer in private where that pays.
+    """A statistic of numbers between bounds, clipped closer privately where that pays.
 
     Parameters
     ----------
     bounds : (Real, Real), FoundNumber or "private"
-        Public bounds on the values of the column; either may be None. By default they are found in private, for a
+        Public bounds on the values of the column; either may be None. By default they are found privately, for a
         part of the budget; what was found is the ``certificate`` of the outcome, and good for other queries at no cost.
     clip : {"auto", "private"}, optional
-        Where numbers are clipped: in private where there are enough rows for it ("auto"), in private always, or at the
-        bounds alone (None). Clipping in private makes loose bounds cheap, and costs a quarter of the budget.
+        Where numbers are clipped: privately where there are enough rows for it ("auto"), privately always, or at the
+        bounds alone (None). Clipping privately makes loose bounds cheap, and costs a quarter of the budget.
     rows : int, optional
         A public guess of the number of rows: for the forecast, and so that "auto" need not spend anything on counting.
     """
@@ -75,7 +75,7 @@ class ClippedStatistic(ColumnStatistic[Estimate]):
 
     @property
     def _reach(self) -> tuple[Real, Real]:
-        """The bounds; those that were found are wider where numbers are clipped in private, so that tails are kept."""
+        """The bounds; those that were found are wider where numbers are clipped privately, so that tails are kept."""
         if not isinstance(self.bounds, FoundNumber) or self.clip is None:
             return both_ends(self.bounds)
         return reach_of(self.bounds, self._shares, self.rows)
@@ -99,7 +99,7 @@ class HiddenPart:
 
     @classmethod
     def of(cls, clip: ClippedRange, grid: Grid, *, found: bool) -> HiddenPart:
-        """``found``: whether the bounds were found in private, so that rows may lie anywhere beyond them."""
+        """``found``: whether the bounds were found privately, so that rows may lie anywhere beyond them."""
         unit = float(grid.unit)
         far = (None, None) if found else ((clip.low - grid.lower) * unit, (grid.upper - clip.high) * unit)
         return cls(clip.beyond, *far)
@@ -136,7 +136,7 @@ class HiddenPart:
 
 
 def reach_of(found: FoundNumber, shares: Sequence[Share], rows: int | None) -> tuple[float, float]:
-    """Bounds around the centre that was found, as wide as so many rows let a clip be found again in private."""
+    """Bounds around the centre that was found, as wide as so many rows let a clip be found again privately."""
     octaves = [_MAX_DOUBLINGS, *(octaves_for(share, rows) for share in shares if rows is not None)]
     half = (found.upper - found.lower) / 2 * 2 ** min(octaves)
     return found.centre - half, found.centre + half

@@ -112,7 +112,7 @@ class Sum(ClippedStatistic):
     """The sum of a column of numbers.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/joint.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
+    where numbers are clipped privately ``clipping.proof.md``).
 
     Examples
     --------

@@ -100,7 +100,7 @@ class Histogram(ColumnStatistic[HistogramCounts]):
     bins : int, optional
         So many cells of equal width between the ``bounds``.
     bounds : (Real, Real), FoundNumber or "private", optional
-        With ``bins``: public bounds. By default, with ``bins``, they are found in private, for a part of the budget.
+        With ``bins``: public bounds. By default, with ``bins``, they are found privately, for a part of the budget.
     values : sequence or Category, optional
         Listed values, known without the data; others are counted together.
 

@@ -67,7 +67,7 @@ class MomentStatistic(ClippedStatistic):
     """A statistic of numbers between bounds, from their moments.
 
     Guarantee: (epsilon, delta)-DP for the chosen neighbours (``mechanisms/statistics/moments.proof.md``;
-    where numbers are clipped in private ``clipping.proof.md``).
+    where numbers are clipped privately ``clipping.proof.md``).
     """
 
     @property

@@ -63,7 +63,7 @@ class PairStatistic(Query[Estimate]):
     epsilon, delta : Real
         The privacy budget. Without a delta the noise is discrete Laplace; with one, whichever is smaller.
     bounds : ((Real, Real), (Real, Real)) or "private"
-        Public bounds on the values of each column; "private" or an end that is None is found in private, for a part of
+        Public bounds on the values of each column; "private" or an end that is None is found privately, for a part of
         the budget. By default both columns are looked at.
     columns : (str, str), optional
         Two columns of a table. Without them, the data are a pair of columns of equal length.

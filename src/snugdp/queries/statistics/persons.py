@@ -36,7 +36,7 @@ from snugdp.tables.sources import Source
 
 Seen = TypeVar("Seen")
 _MOST_CELLS = 16  # in which a person's rows are taken to lie, where pure and Gaussian noise are compared
-_SCALAR = 9  # numbers, below which a public cap may well be better than one that is found in private
+_SCALAR = 9  # numbers, below which a public cap may well be better than one that is found privately
 
 
 class PersonStatistic(Generic[Seen]):
@@ -119,7 +119,7 @@ def better_share(shares: tuple[Share, ...], cells: int, most: int, parts: int = 
 
 
 def cap_notes(vectors: PersonVectors, error: float | None) -> tuple[Note, ...]:
-    """What a plan says of a cap that is found in private: what it costs and gains, against a public one."""
+    """What a plan says of a cap that is found privately: what it costs and gains, against a public one."""
     numbers = vectors.numbers
     part = float(choice_part(vectors.blocks[0].share, numbers))
     params = {"candidates": len(vectors.candidates), "largest": vectors.largest, "part": part}

@@ -1,7 +1,7 @@
 """An open schema from the names and declared types of a table, which are public. No row is looked at.
 
 Numbers, booleans, dates and text are what their types say. Columns without a declared type (CSV files, pandas' objects)
-are ``Undeclared``: what they hold is found in private (``settled``). Left out, with a sentence that says why:
+are ``Undeclared``: what they hold is found privately (``settled``). Left out, with a sentence that says why:
 
 - identifiers, by name: the last word is one of ``IDENTIFIERS``, or the whole name is one of ``ROW_NAMES``;
 - columns without a name, which readers of tables call ``Unnamed: 0`` and so on;
@@ -23,8 +23,8 @@ from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, N
 from snugdp.tables.schema.schema import Schema
 
 IDENTIFIERS = frozenset(
-    ("id", "ids", "identifier", "uuid", "guid", "key", "hash", "token", "rowid", "ssn", "iban", "passport", "phone",
-     "telephone", "mobile", "fax")
+    ("id", "ids", "identifier", "nr", "uuid", "guid", "key", "hash", "token", "rowid", "ssn", "iban", "passport",
+     "phone", "telephone", "mobile", "fax")
 )  # fmt: skip
 ROW_NAMES = frozenset(("index", "rownames", "row names", "row number"))
 FREE_TEXT = frozenset(
@@ -46,7 +46,7 @@ def inferred(types: Mapping[str, DType], target: str | None = None) -> tuple[Sch
     >>> list(schema.columns), schema.open_columns
     (['age', 'city', 'amount'], ('age', 'city', 'amount'))
     >>> left_out["comment"]
-    'its name suggests free text; to use it, declare it in a schema'
+    'its name suggests free text. To use it, declare it in a schema'
     """
     if target is not None and target not in types:
         raise ValueError(f'the table has no column "{target}", which is to be predicted')
@@ -121,18 +121,18 @@ def why_not(name: str, dtype: DType) -> str | None:
     """Why a column is left out, or nothing.
 
     >>> why_not("orderId", nw.Int64()), why_not("paid", nw.Boolean())
-    ('its name suggests an identifier; to use it, declare it in a schema', None)
+    ('its name suggests an identifier. To use it, declare it in a schema', None)
     """
     if column_of(dtype) is None:
         return _unreadable(dtype)
     words = [word.lower() for word in _WORDS.findall(name)] or [""]
     named = words[-1] in IDENTIFIERS or " ".join(words) in ROW_NAMES
     if words[0] == "unnamed" and words[1:2] and words[1].isdecimal():
-        return "it has no name; to use it, declare it in a schema"
+        return "it has no name. To use it, declare it in a schema"
     if named and dtype not in (nw.Boolean, nw.Date, nw.Datetime):
-        return "its name suggests an identifier; to use it, declare it in a schema"
+        return "its name suggests an identifier. To use it, declare it in a schema"
     if words[-1] in FREE_TEXT and dtype in (nw.String, *_UNTYPED):
-        return "its name suggests free text; to use it, declare it in a schema"
+        return "its name suggests free text. To use it, declare it in a schema"
     return None
 
 

@@ -1,6 +1,6 @@
 """What a column may hold: numbers and dates between bounds, one of a list of values, or yes and no.
 
-Bounds and values are public. Where they are left out the column is *open*: a fit finds them in private.
+Bounds and values are public. Where they are left out the column is *open*: a fit finds them privately.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Number(Interval):
     Parameters
     ----------
     lower, upper : Real, optional
-        The bounds; public. One that is left out is found in private.
+        The bounds; public. One that is left out is found privately.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class Category:
     Parameters
     ----------
     values : sequence, optional
-        All values that count: all text, all numbers or all booleans; public. Left out, they are found in private.
+        All values that count: all text, all numbers or all booleans; public. Left out, they are found privately.
     reference : str, float or bool, optional
         The value that others are compared with in coefficients; the first one, unless another is declared.
 
@@ -207,7 +207,7 @@ class Category:
         if not self.values:
             raise ValueError(
                 "values is empty: list what the column may hold, from outside the data, or leave values out to have "
-                "them found in private"
+                "them found privately"
             )
         kinds = {_kind(value) for value in self.values}
         if len(kinds) != 1 or None in kinds:
@@ -275,7 +275,7 @@ class Date(Interval):
     Parameters
     ----------
     lower, upper : date, datetime, str or Real, optional
-        The bounds: dates, ISO 8601 text, or numbers of days; public. One that is left out is found in private.
+        The bounds: dates, ISO 8601 text, or numbers of days; public. One that is left out is found privately.
     parts : sequence of {"month", "weekday", "hour", "day_of_year"}, optional
         What comes round again: for each of them a sine and a cosine are entries too, in UTC. They need no bounds, and
         are 0 where the date is missing.

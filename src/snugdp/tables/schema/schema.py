@@ -119,7 +119,7 @@ class Schema(EqualByKey):
     as one more column. The target is scaled to [-1, 1]; for a category see ``tables.schema.scaling``. Rows without a
     target (no number, or none of the listed values) are left out of a fit; how many, nobody learns.
 
-    A schema is *open* where bounds or values are left out, as in ``Number()``: a fit finds them in private. Until then
+    A schema is *open* where bounds or values are left out, as in ``Number()``: a fit finds them privately. Until then
     its rows have no vectors.
 
     Parameters
@@ -203,7 +203,7 @@ class Schema(EqualByKey):
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """The columns, the target included, whose bounds or values are not declared: a fit finds them in private.
+        """The columns, the target included, whose bounds or values are not declared: a fit finds them privately.
 
         >>> Schema({"age": Number(0, 120), "city": Category(), "income": Number(lower=0)}).open_columns
         ('city', 'income')
@@ -219,7 +219,7 @@ class Schema(EqualByKey):
         if names := self.open_columns:
             raise ValueError(
                 f"the schema does not say the bounds or values of {_listed(names)}: declare them, as in Number(0, 120) "
-                'or Category(["Rome", "Oslo"]), or use a model that finds them in private'
+                'or Category(["Rome", "Oslo"]), or use a model that finds them privately'
             )
 
     @property

@@ -176,7 +176,7 @@ def template(
     """
     lines = [
         "# What is public about the table. It can be used as it is: bounds and values that are not declared are found",
-        "# in private by a fit, for a part of its budget. Declare what is known without these data (an age lies",
+        "# privately by a fit, for a part of its budget. Declare what is known without these data (an age lies",
         "# between 0 and 120), never what was read off them. Delete the sections of columns that are not to be used.",
         "",
         f"target = {_string(target)}" if target is not None else '# target = "name of the column to be predicted"',
@@ -201,7 +201,7 @@ _HINTS: dict[type[Column], tuple[str, ...]] = {
     Boolean: (),
     Date: ("lower = 2020-01-01", "upper = 2030-01-01", 'parts = ["month", "weekday", "hour"]'),
     Undeclared: (
-        "the file declares no type for this column: what it holds is found in private, or write",
+        "the file declares no type for this column: what it holds is found privately, or write",
         '"number", "category", "boolean" or "date"',
     ),
 }
@@ -244,7 +244,7 @@ def _blank_lines(text: str) -> list[str]:
             found.append(
                 f"columns.{column}.type is missing: write {_TYPES}"
                 if blank[1] == "type"
-                else f"columns.{column}: the {blank[1]} bound is missing. Delete the line to have it found in private, "
+                else f"columns.{column}: the {blank[1]} bound is missing. Delete the line to have it found privately, "
                 "or write down what is known without these data; the minimum and maximum of the data are private"
             )
     return found

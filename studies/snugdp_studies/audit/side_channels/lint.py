@@ -24,9 +24,8 @@ _WARNERS = {"warn", "warn_explicit", "showwarning"}
 
 ALLOWED: dict[tuple[str, str], str] = {
     ("ledger/stores/postgres/store.py", "warn"): "names the address of a database, as the caller gave it",
-    ("release/progress.py", "stderr"): "asks whether there is a terminal",
+    ("core/screen.py", "stderr"): "asks whether there is a terminal",
     ("release/progress.py", "rich"): "shows the time since a selection began, and nothing else",
-    ("tables/engines.py", "stderr"): "asks whether there is a terminal",
     ("tables/engines.py", "rich"): "shows how many bytes of a file were read: its size can be listed anyway",
     ("estimators/pate/teachers.py", "stderr"): "asks whether there is a terminal",
     ("estimators/pate/teachers.py", "rich"): "counts teachers, whose number is public",

@@ -247,7 +247,7 @@ class LabelOptions(ColumnOptions):
 @app.command()
 @releasing
 def median(asked: MiddleOptions, *, groups: GroupOptions, choices: ReleaseOptions) -> None:
-    """The median of a column of numbers. Without --beta it spends no delta; it is refused with too few rows.
+    """The median of a column of numbers. It spends no delta unless --beta is given, and needs a few dozen rows.
 
     Example: snugdp query median people.parquet -c age --step 1 --epsilon 0.5
     """
@@ -265,7 +265,7 @@ def quantile(
     groups: GroupOptions,
     choices: ReleaseOptions,
 ) -> None:
-    """A quantile of a column of numbers. Without --beta it spends no delta; it is refused with too few rows.
+    """A quantile of a column of numbers. It spends no delta unless --beta is given, and needs a few dozen rows.
 
     Example: snugdp query quantile people.parquet -c income --q 0.9 --epsilon 0.5
     """

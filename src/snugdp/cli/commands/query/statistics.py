@@ -29,7 +29,7 @@ OneColumn = Annotated[str, typer.Option("--column", "-c", help="The column.", sh
 Inference = Annotated[
     bool, typer.Option("--inference", help="Release a standard error and a confidence interval for the population.")
 ]
-ClipWord = Annotated[str, typer.Option(help='Where to clip numbers in private: "auto", "private" (always) or "none".')]
+ClipWord = Annotated[str, typer.Option(help='Where to clip numbers privately: "auto", "private" (always) or "none".')]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,7 +402,7 @@ def quantile_table(
     bins: Annotated[int, typer.Option(min=2, help="Into how many parts of about equal size the column is cut.")] = 10,
     choices: ReleaseOptions,
 ) -> None:
-    """A histogram whose edges are found in private: for columns without bounds, or with wide ones.
+    """A histogram whose edges are found privately: for columns without bounds, or with wide ones.
 
     Example: snugdp query quantile-table people.parquet -c income --bins 5 --epsilon 1
     """
