@@ -63,6 +63,8 @@ TOPICS = (
     "windows",
     "person_pieces",
     "person_types",
+    "corners",
+    "room",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -135,3 +135,9 @@ def test_what_is_out_of_range_is_refused() -> None:
         corners.corner_atom(Fraction(1), Fraction(1, 8), 3)
     with pytest.raises(ValueError, match="for rows"):
         SoftmaxRun(Fraction(1, 25), Fraction(1, 6), 3, "person", "corners")
+
+
+def test_what_is_not_followed_is_a_failure() -> None:
+    run = SoftmaxRun(Fraction(1, 20), Fraction(1, 6), 3, bound="corners")
+    assert run.failure == corners.TAIL > 0
+    assert sum(branch.weight for branch in run.atom.remove) >= 1

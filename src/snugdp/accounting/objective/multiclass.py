@@ -56,6 +56,8 @@ class SoftmaxRun:
     @property
     def failure(self) -> Fraction:
         """The probability of what is not followed."""
+        if self.bound == "corners":
+            return corners.TAIL
         return _ZERO if self._pair is None else self._pair.failure
 
     @property
