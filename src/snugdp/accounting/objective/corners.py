@@ -146,7 +146,7 @@ def _levels(grid: _Grid) -> tuple[Branch, ...]:
     """How likely the loss lies between two steps, and the larger of them."""
     with balls.precision(_BITS + 2 * balls.FIRST):
         beyond = [_beyond(grid, node) for node in grid.nodes]
-        cells = _Cells.of(grid)
+        cells = _LossCells.of(grid)
     one, before, branches = 1 << _BITS, 1 << _BITS, list[Branch]()
     for loss in range(1, grid.losses + 1):
         now = min(before, cells.survival(grid, loss, beyond))  # line 6
@@ -190,7 +190,7 @@ def _added(one: list[int], other: list[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _LossCells:
     """From every place on: the mass of a cell of four steps, and how much of it counts for its right end (line 3)."""
 
     first: int
@@ -200,7 +200,7 @@ class _Cells:
     above: list[int]
 
     @classmethod
-    def of(cls, grid: _Grid) -> _Cells:
+    def of(cls, grid: _Grid) -> _LossCells:
         deviation, middle = (balls.ball(grid.m_squared) / 2).sqrt(), balls.ball(grid.m_squared / 2)
         at = [(balls.ball(k * grid.step) - middle) / deviation for k in (*grid.places, *_after(grid.places))]
         under, height = [cdf(y) for y in at], [density(y) for y in at]
