@@ -12,7 +12,6 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared
 from snugdp.tables.sources.base import Batch, Frame, TableError, UndividedSource, guarded, listed, step
 
-
 _MIN_PIECE_ROWS = 1 << 13  # on the average: shorter ones are put together
 
 
