@@ -12,6 +12,7 @@ import pytest
 
 from snugdp import LinearRegression, LogisticRegression, Simulation
 from snugdp.tables import images, rows
+from snugdp.tables.engines import gather
 from snugdp.tables.images import FiledBlock, ImagePass, Images
 from snugdp.tables.layouts.whitened import WhitenedRows
 from snugdp.tables.passes.vectors.moments import GramPass
@@ -114,12 +115,16 @@ def test_a_linear_fit_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.parametrize("memory", [0, 10**9])
 def test_a_line_reads_its_file_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, memory: int) -> None:
     """All passes begin with the rows that the first one kept: those of other directions too."""
-    table, readings = people(20_000), []
+    table, readings = people(20_000), list[object]()
     table.write_parquet(tmp_path / "people.parquet")
     expected = _line(tmp_path / "people.parquet")
     monkeypatch.setattr(rows, "MAX_BYTES", memory)
-    reading = rows.gather
-    monkeypatch.setattr(rows, "gather", lambda *given, **how: readings.append(given) or reading(*given, **how))
+
+    def noted(source: Any, work: Any, **how: Any) -> Any:
+        readings.append(work)
+        return gather(source, work, **how)
+
+    monkeypatch.setattr(rows, "gather", noted)
     assert _line(tmp_path / "people.parquet") == expected
     assert len(readings) == 1
     monkeypatch.setattr(Spill, "append", _no_space)

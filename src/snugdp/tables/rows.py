@@ -138,7 +138,7 @@ class Rows(PrivateState):
         """
         images, weighted = self.kept(), self._weighted(work)
         if images is not None and isinstance(work, RowPass) and self._same(work):
-            return run(images, cast(Any, weighted), cores(), weighted=self._weights is not None)
+            return cast(S, run(images, cast(Any, weighted), cores(), weighted=self._weights is not None))
         return self._gathered(weighted)
 
     def _weighted(self, work: Pass[S]) -> Pass[S]:

@@ -153,5 +153,5 @@ class WhitenedRows(Rows):
         last = isinstance(work, ImagePass)  # from now on these rows are kept, in place of those
         if last:
             before.forget()
-        rows = work.row_map
-        return run(kept, cast(Any, work), cores(), onward=lambda V, w: rows.blocks(*layout.turned(V, w)), last=last)
+        rows, given = work.row_map, cast(Any, work)
+        return cast(S, run(kept, given, cores(), onward=lambda V, w: rows.blocks(*layout.turned(V, w)), last=last))

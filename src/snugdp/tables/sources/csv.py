@@ -305,13 +305,9 @@ def _plain(raw: BinaryIO, path: Path) -> BinaryIO:
 
 def _has_quotes(path: Path) -> bool:
     """Whether there is a quote anywhere: a file without one is well formed."""
-    look = bytearray(_LOOK)
     with path.open("rb") as raw:
         stream = _plain(raw, path)
-        while size := stream.readinto(look):
-            if look.find(b'"', 0, size) >= 0:
-                return True
-    return False
+        return any(b'"' in part for part in iter(lambda: stream.read(_LOOK), b""))
 
 
 def _is_packed(path: Path) -> bool:
