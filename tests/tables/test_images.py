@@ -109,7 +109,7 @@ def test_a_linear_fit_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(rows, "MAX_BYTES", 1_000)
     there = LinearRegression(schema=SCHEMA, noise=Simulation(4)).fit(tmp_path / "people.parquet").coef_
     assert np.array_equal(here, there)
-    assert images.MAX_BYTES == 500 * 2**20
+    assert images.MAX_BYTES == 350 * 2**20
 
 
 @pytest.mark.parametrize("memory", [0, 10**9])

@@ -27,7 +27,7 @@ Kept: TypeAlias = tuple[NDArray[Any], NDArray[Any], int]  # rows, their targets,
 Onward: TypeAlias = Callable[[Floats, Floats], Iterable[tuple[Floats, Floats]]]  # rows as another layout has them
 S = TypeVar("S")
 
-MAX_BYTES = 500 * 2**20  # bytes
+MAX_BYTES = 350 * 2**20  # bytes
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 
 
@@ -40,33 +40,40 @@ class FiledBlock(PrivateState):
     shape: tuple[int, int]
     dtype: type
     weight: int
+    by_column: bool
 
     @classmethod
     def written(cls, spill: Spill, block: Kept) -> FiledBlock:
-        """A block as it is appended to a file: its rows, then their targets."""
+        """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
         V, w, weight = block
-        return cls(spill, spill.append(V.tobytes() + w.tobytes()), (len(V), V.shape[1]), V.dtype.type, weight)
+        by_column = abs(V.strides[0]) < abs(V.strides[1])
+        rows = np.ascontiguousarray(V.T if by_column else V)
+        start = spill.append(memoryview(rows.reshape(-1)).cast("B"), memoryview(np.ascontiguousarray(w)).cast("B"))
+        return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
 
     def read(self) -> Kept:
         """The block again."""
         rows, entries = self.shape
         size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
         numbers: NDArray[Any] = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
-        return numbers[: rows * entries].reshape(rows, entries), numbers[rows * entries :], self.weight
+        V, w = numbers[: rows * entries], numbers[rows * entries :]
+        return V.reshape(entries, rows).T if self.by_column else V.reshape(rows, entries), w, self.weight
 
 
 class Images(PrivateState):
     """Blocks of rows, in memory while there is room and then in a file; all of them if ``complete``. Private.
 
     ``count``: of all rows that the layout does not leave out. ``moments``: theirs, where they were asked for.
+    ``spare``: arrays of a block that nobody needs any more.
     """
 
-    __slots__ = ("_spill", "blocks", "complete", "count", "moments", "size")
+    __slots__ = ("_spill", "blocks", "complete", "count", "moments", "size", "spare")
 
     def __init__(self, moments: Moments | None = None) -> None:
         self.blocks: list[Kept | FiledBlock] = []
         self.count, self.size, self.complete = 0, 0, True
         self.moments = moments
+        self.spare: tuple[NDArray[Any], NDArray[Any]] | None = None
         self._spill: Spill | None = None
 
     def keep(self, block: Kept, share: int) -> None:
@@ -80,6 +87,14 @@ class Images(PrivateState):
         if filed is not None:
             self.blocks.append(filed)
 
+    def copied(self, V: Floats, w: Floats, kind: type) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The rows and their targets in arrays of their own: in the spare ones, if they fit."""
+        spare, self.spare = self.spare, None
+        if spare is None or spare[0].shape != V.shape or spare[0].dtype != kind or not spare[0].flags.writeable:
+            return V.astype(kind), w.astype(kind)
+        spare[0][...], spare[1][...] = V, w
+        return spare
+
     def _filed(self, block: Kept) -> FiledBlock:
         if self._spill is None:
             self._spill = Spill()
@@ -90,7 +105,8 @@ class Images(PrivateState):
         kept = sum(block.shape[0] if isinstance(block, FiledBlock) else len(block[1]) for block in self.blocks)
         stride = max(1, kept // rows)
         parts = [
-            (V[::stride], w[::stride], np.full(len(w[::stride]), a)) for V, w, a in (read(each) for each in self.blocks)
+            (V[::stride].copy(), w[::stride].copy(), np.full(len(w[::stride]), a))  # the others are not held
+            for V, w, a in (read(each) for each in self.blocks)
         ]
         V, w, a = (np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True))
         return V, w, a
@@ -143,7 +159,7 @@ class ImagePass(MappedRows):
         if state.moments is not None:
             state.moments.add(V, V, w)
         if state.complete:
-            state.keep((V.astype(self._type), w.astype(self._type), weight), self.share)
+            state.keep((*state.copied(V, w, self._type), weight), self.share)
 
     def merge(self, one: Images, other: Images) -> Images:
         """Those of both."""
@@ -192,14 +208,19 @@ def run(
 ) -> S:
     """The state of a pass over all kept rows, or over what ``onward`` makes of them. What goes wrong is not told.
 
-    ``last``: no other pass needs these rows, and the memory of a block is free once it was read.
+    ``last``: no other pass needs these rows, and the memory of a block is free once it was read; so those in memory
+    are read first.
     """
+    if last:
+        images.blocks.sort(key=lambda block: not isinstance(block, FiledBlock))
     following = partial(_taken, images.blocks) if last else partial(next, iter(images.blocks), None)
 
     def part(_: int) -> S:
         state = work.empty()
         for V, w, weight in _each(following):
             row = V.astype(np.float64), w.astype(np.float64)
+            if last and isinstance(state, Images):
+                state.spare = V, w
             for block in [row] if onward is None else onward(*row):
                 work.add(state, *block, *(weight,) * weighted)
         return state
