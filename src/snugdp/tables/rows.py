@@ -111,7 +111,7 @@ class Rows(PrivateState):
             self._moments = self._images.moments
 
     def images(self) -> Images | None:
-        """The rows after the row map, beyond a quarter of a gigabyte in a file; none for a table on a cluster."""
+        """The rows after the row map, beyond 350 MB in a file; none for a table on a cluster."""
         if self._images is None and not self._on_cluster:
             self._images = self._gathered(self._image_pass())
         return self._images
