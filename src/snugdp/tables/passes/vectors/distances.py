@@ -202,7 +202,7 @@ class NormPass(RowPass[Sums]):
 
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""
-        features = V[:, : self.row_map.entries - self.row_map.constant].astype(np.float64)
+        features = np.asarray(V[:, : self.row_map.entries - self.row_map.constant], dtype=np.float64)
         squares = np.einsum("ij,ij->i", features, features)
         state.accumulate(_binned(squares, self.edges))
 
