@@ -62,6 +62,7 @@ TOPICS = (
     "rounded",
     "windows",
     "person_pieces",
+    "kept_rows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, TableError
 
-_BLOCK = 1 << 22  # bytes at a time
+_BLOCK = 1 << 23  # bytes at a time
 _LOOK = 1 << 19  # bytes that are looked through for quotes at a time
 _MAX_RECORD_BYTES = 1 << 27  # bytes in a record; a longer one is a row with everything missing
 _MARK = "\ufeff".encode()
