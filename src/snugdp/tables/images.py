@@ -47,8 +47,7 @@ class FiledBlock(PrivateState):
         """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
         V, w, weight = block
         by_column = abs(V.strides[0]) < abs(V.strides[1])
-        rows = np.ascontiguousarray(V.T if by_column else V)
-        start = spill.append(memoryview(rows.reshape(-1)).cast("B"), memoryview(np.ascontiguousarray(w)).cast("B"))
+        start = spill.append((V.T if by_column else V).tobytes(), w.tobytes())
         return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
 
     def read(self) -> Kept:

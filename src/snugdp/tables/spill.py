@@ -36,7 +36,7 @@ class Spill(PrivateState):
         body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
         return SpilledRows(self, self.append(body), len(body), frame.implementation.is_polars())
 
-    def append(self, *parts: bytes | memoryview) -> int:
+    def append(self, *parts: bytes) -> int:
         """Write bytes behind all others; returned is where they begin."""
         with self._lock:
             start = self._end
