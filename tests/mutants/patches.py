@@ -65,6 +65,7 @@ TOPICS = (
     "person_types",
     "corners",
     "room",
+    "kept_rows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

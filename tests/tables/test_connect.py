@@ -117,6 +117,14 @@ def test_the_same_answers_as_here(connect: Any, tmp_path: Path) -> None:
     assert all(where.runs(where.ASKED[name], there) for name in ("median", "mean", "group_by", "describe"))
 
 
+@pytest.mark.nightly
+def test_what_runs_as_documented(connect: Any, tmp_path: Path) -> None:
+    """All that the table of the page says of Spark."""
+    where.TABLE.write_parquet(tmp_path / "where.parquet")
+    found = where.column_of(connect.read.parquet(str(tmp_path / "where.parquet")))
+    assert found == {name: marks["Spark"] for name, marks in where.documented().items()}
+
+
 @pytest.mark.slow
 def test_persons_come_together(connect: Any, tmp_path: Path) -> None:
     rows = TABLE.with_columns((pl.int_range(pl.len()) % 90).alias("who"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,9 @@ import pytest
 
 from snugdp import LinearRegression, LogisticRegression, Simulation
 from snugdp.tables import images, rows
+from snugdp.tables.engines import gather
 from snugdp.tables.images import FiledBlock, ImagePass, Images
+from snugdp.tables.layouts.whitened import WhitenedRows
 from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Category, Number, Schema
@@ -63,12 +65,9 @@ def _expected(path: Path, schema: Schema) -> Any:
 
 
 def test_a_full_disk_makes_the_table_be_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "no space left")
-
     people().write_parquet(tmp_path / "people.parquet")
     monkeypatch.setattr(rows, "MAX_BYTES", 40_000)
-    monkeypatch.setattr(Spill, "append", full)
+    monkeypatch.setattr(Spill, "append", _no_space)
     table, work = Rows(tmp_path / "people.parquet", SCHEMA), GramPass(SCHEMA)
     read, kept = work.pack(table.state(work)), table.images()
     assert kept is not None
@@ -110,4 +109,50 @@ def test_a_linear_fit_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(rows, "MAX_BYTES", 1_000)
     there = LinearRegression(schema=SCHEMA, noise=Simulation(4)).fit(tmp_path / "people.parquet").coef_
     assert np.array_equal(here, there)
-    assert images.MAX_BYTES == 500 * 2**20
+    assert images.MAX_BYTES == 350 * 2**20
+
+
+@pytest.mark.parametrize("memory", [0, 10**9])
+def test_a_line_reads_its_file_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, memory: int) -> None:
+    """All passes begin with the rows that the first one kept: those of other directions too."""
+    table, readings = people(20_000), list[object]()
+    table.write_parquet(tmp_path / "people.parquet")
+    expected = _line(tmp_path / "people.parquet")
+    monkeypatch.setattr(rows, "MAX_BYTES", memory)
+
+    def noted(source: Any, work: Any, **how: Any) -> Any:
+        readings.append(work)
+        return gather(source, work, **how)
+
+    monkeypatch.setattr(rows, "gather", noted)
+    assert _line(tmp_path / "people.parquet") == expected
+    assert len(readings) == 1
+    monkeypatch.setattr(Spill, "append", _no_space)
+    assert _line(tmp_path / "people.parquet") == expected
+    assert (len(readings) > 2) == (memory == 0)  # a full disk: they are read for every pass
+    assert _line(table) == expected
+
+
+def _line(table: object) -> list[float]:
+    fitted: list[float] = LinearRegression(schema=SCHEMA, noise=Simulation(4)).fit(table).coef_.tolist()
+    return fitted
+
+
+def _no_space(*_: object) -> int:
+    raise OSError(28, "no space left")
+
+
+@pytest.mark.parametrize("long", ["shorten", "keep", "drop"])
+def test_other_directions_of_rows_that_were_kept(long: Literal["shorten", "keep", "drop"]) -> None:
+    """The same whole numbers as from the table itself; the rows as they were are given up for those."""
+    matrix = ((0.9, 0.1, 0.0), (-0.3, 1.7, 0.2), (0.0, 0.4, 0.8))
+    before, table = Rows(people(), SCHEMA), Rows(people(), SCHEMA)
+    before.read(keep=True)
+    turned, read = WhitenedRows(before, matrix, long), WhitenedRows(table, matrix, long)
+    work = GramPass(turned.schema)
+    expected = work.pack(read.state(work))
+    assert work.pack(turned.state(work)) == expected
+    assert turned.images() is not None
+    assert (before.kept() is None) == (long != "drop")
+    assert work.pack(turned.state(work)) == expected
+    assert before.moments().values() == table.moments().values()

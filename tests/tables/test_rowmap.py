@@ -270,3 +270,26 @@ def test_sensitivities_hold_and_are_reached() -> None:
         assert bound.count == (neighbours == "add_remove")
     with pytest.raises(ValueError, match="neighbours"):
         limits.sensitivity("near")
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_quick_look_at_the_entries_changes_no_image(
+    constant: bool, order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether all entries are small is found at once; blocks with one entry more, or with NaN, go the long way."""
+    mapped = RowMap(5, 1, constant=constant)
+    width = 5 - constant
+    box = np.random.default_rng(1).uniform(-1, 1, (300, 5)) / width**0.5
+    box[:, -1] = 1.0 if constant else box[:, -1]
+    corner = np.where(np.arange(5) < width, width**-0.5, 1.0)
+    tables = [box, np.tile(corner, (3, 1)), -np.tile(corner, (3, 1))]
+    for strange in (np.nan, np.inf, -np.inf, -0.9, 1.5):
+        other = box.copy()
+        other[7, 1] = strange
+        tables.append(other)
+    quick = [mapped.integers(np.asarray(X, order=order))[0] for X in tables]
+    monkeypatch.setattr(RowMap, "_all_small", lambda *_: False)
+    slow = [mapped.integers(np.asarray(X, order=order))[0] for X in tables]
+    assert all(np.array_equal(one, other) for one, other in zip(quick, slow, strict=True))
+    assert all((image[:, :width] ** 2).sum(axis=1).max() <= mapped.norm_squared for image in quick)

@@ -25,7 +25,7 @@ from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
 from snugdp.estimators.workflows.grids import Searched, ValidationScore, combinations, options_of
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
-from snugdp.mechanisms.linear.base import Design, Method
+from snugdp.mechanisms.linear.base import Design, Method, first_pass
 from snugdp.mechanisms.persons.weight_choice import WeightChoice, WeightedMethod
 from snugdp.mechanisms.scores.result import ModelScores
 from snugdp.numerics.rationals import Real
@@ -120,7 +120,7 @@ class LinearModel(PrivateEstimator):
         rows = Rows(data, table.layout, progress=progress)
         with one_blas_thread():
             if not isinstance(data, ArraySource):
-                rows.one.moments()  # a table that cannot be read is found before the charge
+                first_pass(method, rows.one)
             self._forget()
             self._name_features(table)
             public = partial(self._as_read, response, table.layout)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from functools import partial
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -15,15 +16,18 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import PASS_FAILED
-from snugdp.tables.passes.base import M, MappedRows, RowPass
-from snugdp.tables.passes.vectors.weighted import WeightedPass, by_weight
+from snugdp.tables.passes.base import MappedRows
+from snugdp.tables.passes.vectors.moments import Moments
+from snugdp.tables.passes.vectors.weighted import by_weight
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 from snugdp.tables.spill import Spill
 
 Kept: TypeAlias = tuple[NDArray[Any], NDArray[Any], int]  # rows, their targets, and the weight that they all have
+Onward: TypeAlias = Callable[[Floats, Floats], Iterable[tuple[Floats, Floats]]]  # rows as another layout has them
+S = TypeVar("S")
 
-MAX_BYTES = 500 * 2**20  # bytes
+MAX_BYTES = 350 * 2**20  # bytes
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 
 
@@ -36,32 +40,39 @@ class FiledBlock(PrivateState):
     shape: tuple[int, int]
     dtype: type
     weight: int
+    by_column: bool
 
     @classmethod
     def written(cls, spill: Spill, block: Kept) -> FiledBlock:
-        """A block as it is appended to a file: its rows, then their targets."""
+        """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
         V, w, weight = block
-        return cls(spill, spill.append(V.tobytes() + w.tobytes()), (len(V), V.shape[1]), V.dtype.type, weight)
+        by_column = abs(V.strides[0]) < abs(V.strides[1])
+        start = spill.append((V.T if by_column else V).tobytes(), w.tobytes())
+        return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
 
     def read(self) -> Kept:
         """The block again."""
         rows, entries = self.shape
         size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
         numbers: NDArray[Any] = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
-        return numbers[: rows * entries].reshape(rows, entries), numbers[rows * entries :], self.weight
+        V, w = numbers[: rows * entries], numbers[rows * entries :]
+        return V.reshape(entries, rows).T if self.by_column else V.reshape(rows, entries), w, self.weight
 
 
 class Images(PrivateState):
     """Blocks of rows, in memory while there is room and then in a file; all of them if ``complete``. Private.
 
-    ``count``: of all rows that the layout does not leave out.
+    ``count``: of all rows that the layout does not leave out. ``moments``: theirs, where they were asked for.
+    ``spare``: arrays of a block that nobody needs any more.
     """
 
-    __slots__ = ("_spill", "blocks", "complete", "count", "size")
+    __slots__ = ("_spill", "blocks", "complete", "count", "moments", "size", "spare")
 
-    def __init__(self) -> None:
+    def __init__(self, moments: Moments | None = None) -> None:
         self.blocks: list[Kept | FiledBlock] = []
         self.count, self.size, self.complete = 0, 0, True
+        self.moments = moments
+        self.spare: tuple[NDArray[Any], NDArray[Any]] | None = None
         self._spill: Spill | None = None
 
     def keep(self, block: Kept, share: int) -> None:
@@ -75,6 +86,14 @@ class Images(PrivateState):
         if filed is not None:
             self.blocks.append(filed)
 
+    def copied(self, V: Floats, w: Floats, kind: type) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The rows and their targets in arrays of their own: in the spare ones, if they fit."""
+        spare, self.spare = self.spare, None
+        if spare is None or spare[0].shape != V.shape or spare[0].dtype != kind or not spare[0].flags.writeable:
+            return V.astype(kind), w.astype(kind)
+        spare[0][...], spare[1][...] = V, w
+        return spare
+
     def _filed(self, block: Kept) -> FiledBlock:
         if self._spill is None:
             self._spill = Spill()
@@ -85,7 +104,8 @@ class Images(PrivateState):
         kept = sum(block.shape[0] if isinstance(block, FiledBlock) else len(block[1]) for block in self.blocks)
         stride = max(1, kept // rows)
         parts = [
-            (V[::stride], w[::stride], np.full(len(w[::stride]), a)) for V, w, a in (read(each) for each in self.blocks)
+            (V[::stride].copy(), w[::stride].copy(), np.full(len(w[::stride]), a))  # the others are not held
+            for V, w, a in (read(each) for each in self.blocks)
         ]
         V, w, a = (np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True))
         return V, w, a
@@ -100,13 +120,15 @@ def read(block: Kept | FiledBlock) -> Kept:
 class ImagePass(MappedRows):
     """Keeps all rows: in each of the parts that are folded side by side, ``share`` bytes in memory and more in a file.
 
-    For tables of this process: the state does not travel.
+    For tables of this process: the state does not travel. ``moments``: whether those of the rows are taken on the way,
+    which is for rows without weights.
     """
 
     schema: Layout
     bits: int | None = None
     weights: str | None = None
     share: int = MAX_BYTES
+    moments: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,16 +142,23 @@ class ImagePass(MappedRows):
 
     def empty(self) -> Images:
         """Nothing kept yet."""
-        return Images()
+        return Images(Moments(self.row_map.limits) if self.moments else None)
 
     def fold(self, state: Images, frame: nw.DataFrame[Any]) -> Images:
         """Keep the rows of a frame."""
         for weight, part in [(1, frame)] if self.weights is None else by_weight(frame, self.weights):
             for X, y in self.schema.blocks(part):
-                state.count += len(X)
-                for V, w in self.row_map.blocks(X, y) if state.complete else ():
-                    state.keep((V.astype(self._type), w.astype(self._type), weight), self.share)
+                for V, w in self.row_map.blocks(X, y):
+                    self.add(state, V, w, weight)
         return state
+
+    def add(self, state: Images, V: Floats, w: Floats, weight: int = 1) -> None:
+        """Keep rows of one weight that went through the row map already."""
+        state.count += len(V)
+        if state.moments is not None:
+            state.moments.add(V, V, w)
+        if state.complete:
+            state.keep((*state.copied(V, w, self._type), weight), self.share)
 
     def merge(self, one: Images, other: Images) -> Images:
         """Those of both."""
@@ -137,6 +166,8 @@ class ImagePass(MappedRows):
         one.size += other.size
         one.blocks += other.blocks
         one.complete = one.complete and other.complete
+        if one.moments is not None and other.moments is not None:
+            one.moments.merge(other.moments)
         return one
 
     def pack(self, state: Images) -> NoReturn:
@@ -148,21 +179,52 @@ class ImagePass(MappedRows):
         raise TypeError("rows that were kept stay in their process")
 
 
-def run(images: Images, work: RowPass[M] | WeightedPass[M], threads: int) -> M:
-    """The state of a pass over all kept rows. What goes wrong is not told."""
-    turn = iter(images.blocks)
+class Adding(Protocol[S]):
+    """A pass that takes rows which went through the row map already: a ``RowPass``, or an ``ImagePass``.
 
-    def part(_: int) -> M:
+    Where rows have weights it is a ``WeightedPass``, which takes these as well.
+    """
+
+    def empty(self) -> S:
+        """The state of no rows."""
+
+    def merge(self, one: S, other: S) -> S:
+        """The state of both parts."""
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Add some rows to a state, with their targets and, where they have some, their weight."""
+
+
+def run(
+    images: Images,
+    work: Adding[S],
+    threads: int,
+    *,
+    weighted: bool = False,
+    onward: Onward | None = None,
+    last: bool = False,
+) -> S:
+    """The state of a pass over all kept rows, or over what ``onward`` makes of them. What goes wrong is not told.
+
+    ``last``: no other pass needs these rows, and the memory of a block is free once it was read; so those in memory
+    are read first.
+    """
+    if last:
+        images.blocks.sort(key=lambda block: not isinstance(block, FiledBlock))
+    following = partial(_taken, images.blocks) if last else partial(next, iter(images.blocks), None)
+
+    def part(_: int) -> S:
         state = work.empty()
-        for V, w, weight in _each(turn):
+        for V, w, weight in _each(following):
             row = V.astype(np.float64), w.astype(np.float64)
-            if isinstance(work, WeightedPass):
-                work.add(state, *row, weight)
-            else:
-                work.add(state, *row)
+            if last and isinstance(state, Images):
+                state.spare = V, w
+            for block in [row] if onward is None else onward(*row):
+                work.add(state, *block, *(weight,) * weighted)
         return state
 
-    def together() -> M:
+    def together() -> S:
         number = min(threads, len(images.blocks))
         if number < 2:
             return part(0)
@@ -178,7 +240,15 @@ def run(images: Images, work: RowPass[M] | WeightedPass[M], threads: int) -> M:
     return total
 
 
-def _each(turn: Iterator[Kept | FiledBlock]) -> Iterator[Kept]:
-    """The next block that no other thread has: the iterator of a list gives each of its items once."""
-    while (block := next(turn, None)) is not None:
+def _each(following: Callable[[], Kept | FiledBlock | None]) -> Iterator[Kept]:
+    """The next block that no other thread has, as long as there is one."""
+    while (block := following()) is not None:
         yield read(block)
+
+
+def _taken(blocks: list[Kept | FiledBlock]) -> Kept | FiledBlock | None:
+    """The last block of a list, which loses it; two threads never get the same one."""
+    try:
+        return blocks.pop()
+    except IndexError:
+        return None

@@ -227,6 +227,20 @@ class RowMap:
     def _map_features(self, X: NDArray[Any], V: Floats, W: Floats) -> None:
         np.multiply(X, math.ldexp(1.0, self.bits), out=V, dtype=np.float64)  # line 1
         np.trunc(V, out=V)
+        if not self._all_small(V):
+            self._bound(V, W)
+        if self.constant:
+            V[:, -1] = math.ldexp(1.0, self.bits)  # line 6
+
+    def _all_small(self, V: Floats) -> bool:
+        """Whether every entry is so small that no row is too long, by a quick look where there is one (line 2)."""
+        width = self.entries - self.constant
+        if width >= _MIN_VECDOT_ENTRIES or (self.constant and V.strides[0] > V.strides[1]):
+            return False
+        features, small = V[:, :width], math.isqrt(self.norm_squared // max(width, 1))
+        return not width or bool(features.max() <= small and features.min() >= -small)
+
+    def _bound(self, V: Floats, W: Floats) -> None:
         norms = self._norms(V, W)  # line 2
         if not norms.max() <= self.norm_squared:  # also when one of them is not a number
             long = ~(norms <= self.norm_squared)
@@ -236,8 +250,6 @@ class RowMap:
                 few = V[long]
                 self._shorten(few, np.empty_like(few), norms[long])
                 V[long] = few
-        if self.constant:
-            V[:, -1] = math.ldexp(1.0, self.bits)  # line 6
 
     def _shorten(self, V: Floats, W: Floats, norms: Floats) -> None:
         if not norms.max() <= self.entry_limit**2:  # otherwise line 3 changes nothing

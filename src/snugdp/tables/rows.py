@@ -11,6 +11,7 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import cores, gather
 from snugdp.tables.images import MAX_BYTES, ImagePass, Images, run
 from snugdp.tables.passes.base import Pass, RowPass
+from snugdp.tables.passes.vectors.distances import RowSumPass
 from snugdp.tables.passes.vectors.moments import GramPass, Moments
 from snugdp.tables.passes.vectors.weighted import WEIGHT, WeightedPass
 from snugdp.tables.schema.schema import Layout
@@ -32,6 +33,7 @@ class Rows(PrivateState):
         "_moments",
         "_one",
         "_progress",
+        "_sums",
         "_tables",
         "_weights",
         "bits",
@@ -54,6 +56,7 @@ class Rows(PrivateState):
         self.source: Source = open_source(data)
         self.source.check(self._weighted(GramPass(schema, bits)))
         self._moments: Moments | None = None
+        self._sums: list[int] | None = None
         self._images: Images | None = None
         self._progress = progress
 
@@ -93,20 +96,49 @@ class Rows(PrivateState):
             self._moments = self.state(GramPass(self.schema, self.bits))
         return self._moments
 
+    def sums(self) -> list[int]:
+        """The sums of the entries of all rows, in cells, and last the number of rows."""
+        if self._sums is None:
+            self._sums = self.state(RowSumPass(self.schema, self.bits)).values()
+        return self._sums
+
+    def read(self, *, keep: bool) -> None:
+        """The first pass: the moments, and with ``keep`` the rows, for a fit of which every pass begins with them."""
+        if not keep or self._moments is not None or self._weights is not None or self._on_cluster:
+            self.moments()
+        else:
+            self._images = self._gathered(self._image_pass(moments=True))
+            self._moments = self._images.moments
+
     def images(self) -> Images | None:
-        """The rows after the row map, beyond half a gigabyte in a file; none for a table on a cluster."""
-        if self._images is None and not isinstance(self.source, SparkSource):
-            self._images = self._gathered(ImagePass(self.schema, self.bits, self._weights, share=MAX_BYTES // cores()))
+        """The rows after the row map, beyond 350 MB in a file; none for a table on a cluster."""
+        if self._images is None and not self._on_cluster:
+            self._images = self._gathered(self._image_pass())
         return self._images
+
+    @property
+    def _on_cluster(self) -> bool:
+        return isinstance(self.source, SparkSource)
+
+    def _image_pass(self, moments: bool = False) -> ImagePass:
+        return ImagePass(self.schema, self.bits, self._weights, share=MAX_BYTES // cores(), moments=moments)
+
+    def kept(self) -> Images | None:
+        """The rows after the row map, if all of them were kept before."""
+        return self._images if self._images is not None and self._images.complete else None
+
+    def forget(self) -> None:
+        """Keep the rows no longer: a further pass would read the table again."""
+        self._images = None
 
     def state(self, work: Pass[S]) -> S:
         """The state of one pass over all rows: from those kept in memory where that is possible.
 
         Where rows have weights, each counts as often as its weight says: ``unit`` times, if it counts in full.
         """
-        images, weighted = self._images, self._weighted(work)
-        if images is not None and images.complete and isinstance(work, RowPass) and self._same(work):
-            return cast(S, run(images, cast(Any, weighted), cores()))
+        images, weighted = self.kept(), self._weighted(work)
+        if images is not None and isinstance(work, RowPass) and self._same(work):
+            return cast(S, run(images, cast(Any, weighted), cores(), weighted=self._weights is not None))
         return self._gathered(weighted)
 
     def _weighted(self, work: Pass[S]) -> Pass[S]:

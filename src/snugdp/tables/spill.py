@@ -36,13 +36,14 @@ class Spill(PrivateState):
         body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
         return SpilledRows(self, self.append(body), len(body), frame.implementation.is_polars())
 
-    def append(self, body: bytes) -> int:
+    def append(self, *parts: bytes) -> int:
         """Write bytes behind all others; returned is where they begin."""
         with self._lock:
             start = self._end
             self._file.seek(start)
-            self._file.write(body)
-            self._end += len(body)
+            for part in parts:
+                self._file.write(part)
+            self._end += sum(map(len, parts))
         return start
 
     def read(self, start: int, size: int) -> bytes:

@@ -15,7 +15,17 @@ from snugdp.tables.losses import losses
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
-from snugdp.tables.schema.scaling import MAX_CLASSES, Coded, classes_in, codes, target_scale, with_classes
+from snugdp.tables.schema.scaling import (
+    MAX_CLASSES,
+    Affine,
+    Coded,
+    Sign,
+    blocks,
+    classes_in,
+    codes,
+    target_scale,
+    with_classes,
+)
 from snugdp.tables.schema.schema import Boolean, Category, Number, Schema
 
 VALUES = ["red", "green", "blue"]
@@ -113,3 +123,16 @@ def test_what_cannot_be_learned_is_refused_in_public() -> None:
         classes_in(Schema({"x": Number(0, 1), "y": Number(0, 1)}, target="y"))
     with pytest.raises(TypeError, match="Boolean or a Category"):
         classes_in(Schema({"x": Number(0, 1)}))
+
+
+def test_columns_of_numbers_are_scaled_together_as_each_by_itself() -> None:
+    """In a block with a column of another kind they are scaled one by one: the same floats, whatever stands beside."""
+    odd = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, 5e-324, 3.0, -7.25, 2.0]
+    table = pl.DataFrame({"a": odd, "b": odd[::-1], "c": np.arange(10, dtype=np.float32), "yes": [True, False] * 5})
+    scales: dict[str, Any] = {"a": Affine(1.5, 0.25, 0.5), "b": Affine(0.0, 3.0, 0.5), "c": Affine(-2.0, 0.1, 0.5)}
+    frame = nw.from_native(table, eager_only=True)
+    (together, _), (alone, _) = (
+        next(blocks(frame, {**scales, **more}, False, None)) for more in ({}, {"yes": Sign(0.5)})
+    )
+    assert together.tobytes() == np.ascontiguousarray(alone[:, :3]).tobytes()
+    assert not np.isnan(together).any()

@@ -21,7 +21,7 @@ from snugdp.mechanisms.inference.whitening import (
     constant_line,
     whitened_design,
 )
-from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.linear.base import Design, Fit, KeepsRows
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
@@ -88,7 +88,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
 
 
 @dataclass(frozen=True)
-class WhitenedLine(WhitenedMethod):
+class WhitenedLine(WhitenedMethod, KeepsRows):
     """Fit a line on whitened rows; with ``intervals`` release what standard errors are computed from. A ``Method``.
 
     Guarantee: that of ``WhitenedMethod`` (``whitened.proof.md``, Theorem 1).
@@ -142,6 +142,7 @@ class WhitenedLine(WhitenedMethod):
 
     def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
         """The private centre and sizes."""
+        data.map(lambda table: table.read(keep=True))  # for all of the passes below
         looks = self._planned.looks
         centre, counts = looks.draw(data, noise)  # 1, 2
         return Sizes.read(counts, float(looks.sizes.deviation), centre)

@@ -139,6 +139,22 @@ class Fit:
     released: Mapping[str, float] = field(default_factory=dict)
 
 
+class KeepsRows:
+    """A method of which every pass begins with the rows of its design: it pays to keep them at the first."""
+
+
+class SumsRows:
+    """A method of which the first pass sums up the rows, and that needs no second moments of them."""
+
+
+def first_pass(method: object, rows: Rows) -> None:
+    """The first pass that a method makes, before its charge: a table that cannot be read is found there."""
+    if isinstance(method, SumsRows):
+        rows.sums()
+    else:
+        rows.read(keep=isinstance(method, KeepsRows))
+
+
 class Method(Protocol):
     """One way to fit: made from the design, the budget and proposals; all of it public and checked when it is made."""
 

@@ -26,7 +26,7 @@ from snugdp.accounting.objective.multiclass import SoftmaxBound
 from snugdp.accounting.objective.run import CLASS_C, Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.linear.base import Design, Fit, check_budget, of_design
+from snugdp.mechanisms.linear.base import Design, Fit, SumsRows, check_budget, of_design
 from snugdp.mechanisms.objective.class_means import ClassStart
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses, check_losses
 from snugdp.mechanisms.objective.perturbation import (
@@ -363,7 +363,7 @@ def stretched_design(design: Design) -> Design:
 
 
 @dataclass(frozen=True)
-class AdaptiveGLM:
+class AdaptiveGLM(SumsRows):
     """Fit one model, or one for each of several classes, on rows moved and shortened by released numbers; a ``Method``.
 
     ``losses``: one loss, ``OneAgainst`` for every class, or ``Softmax``. With several classes, ``theta`` of the fit has

@@ -29,6 +29,7 @@ Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
 _SAMPLE_ROWS = 32_768  # rows from which the first steps are made
 _MAX_SWEEPS, _MAX_STEPS = 40, 200  # readings of the table, and of the sample; then a solver gives what it has
 _CLOSE_HESSIAN = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
+_NEAR_HESSIAN = 1e-5  # so much closer by, one more reading without a Hessian is cheaper than a Hessian
 _SMALLER_GRADIENT = 0.9
 _MAX_DECOMPOSED = 100  # coefficients from which on a decomposition takes too long
 _MIN_EIGENVALUE = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
@@ -255,8 +256,8 @@ class _Here:
 class Newton:
     """Newton's method on a convex function of which only derivatives are known.
 
-    ``close``: after a step shorter than this the last Hessian is good enough. ``left``: evaluations after which the
-    best point so far is given.
+    ``close``: a step shorter than this ends the search unless it helps. After one not much longer the last Hessian is
+    good enough. ``left``: evaluations after which the best point so far is given.
     """
 
     at: Derivatives
@@ -289,7 +290,7 @@ class Newton:
             if not 0.0 < length < math.inf:
                 return None
             far = length > self.close
-            gradient, matrix = self._evaluate(theta, far)
+            gradient, matrix = self._evaluate(theta, length > self.close * (_NEAR_HESSIAN / _CLOSE_HESSIAN))
             new = _Here(theta, gradient, here.matrix if matrix is None else matrix)
             new_slope = float(direction @ gradient)
             if new.size <= _SMALLER_GRADIENT * here.size or (

@@ -20,7 +20,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.base import Pass, Sums
-from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, RowSumPass, ScalePass
+from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, ScalePass
 from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
@@ -188,7 +188,7 @@ class MeanRow(DesignRelease):
     def draw(self, rows: Secret[Rows], noise: Noise) -> tuple[float, ...]:
         """The released centre, one number for each feature, of norm at most 1."""
         unit = self.design.unit
-        sums = rows.map(lambda r: _row_sums(one_of_each(r, self.design)))  # 1
+        sums = rows.map(lambda r: one_of_each(r, self.design).sums()[:-1])  # 1
         *totals, count = noise.add_integers(sums, Gaussian(self.deviation / unit))  # 2
         return self._centre([float(total * unit) for total in totals], float(count * unit))  # 3
 
@@ -263,11 +263,6 @@ def _sums(moments: Moments, design: Design) -> list[int]:
 
 def _values(rows: Rows, design: Design, work: Pass[Sums]) -> list[int]:
     return one_of_each(rows, design).state(work).values()
-
-
-def _row_sums(rows: Rows) -> list[int]:
-    *sums, _ = rows.state(RowSumPass(rows.schema, rows.bits)).values()
-    return sums
 
 
 def _norms(rows: Rows, centre: Sequence[float], bins: int) -> list[int]:

@@ -366,9 +366,22 @@ def _parsed(rows: pl.Series) -> Floats:
     """The numbers that text spells: by polars, which agrees with ``number`` where it finds one, then one by one."""
     import polars as pl
 
-    values = rows.str.strip_chars().cast(pl.Float64, strict=False)
+    values = rows.cast(pl.Float64, strict=False)
+    if values.null_count() == rows.null_count():
+        return values.to_numpy() + 0.0  # nulls become NaN
     left = (values.is_null() & rows.is_not_null()).to_numpy()
-    found = values.fill_null(np.nan).to_numpy() + 0.0
+    found = values.to_numpy() + 0.0
+    found[left] = _stripped(rows.filter(pl.Series(left)))
+    return found
+
+
+def _stripped(rows: pl.Series) -> Floats:
+    """The same for text that may have white space around it."""
+    import polars as pl
+
+    values = rows.str.strip_chars().cast(pl.Float64, strict=False)
+    left = values.is_null().to_numpy()
+    found = values.to_numpy() + 0.0
     if left.any():
         found[left] = _distinct(rows.filter(pl.Series(left)), one.number, np.nan)
     return found

@@ -339,6 +339,8 @@ def squared_lengths(X: Floats) -> Floats:
     A float norm would depend on the place of a row in its block.
     """
     most = float(math.isqrt(_EXACT // max(X.shape[1], 1)))
-    cells = np.clip(np.trunc(X * 2.0**_BITS), -most, most)  # 3
+    cells = X * 2.0**_BITS
+    np.trunc(cells, out=cells)
+    np.clip(cells, -most, most, out=cells)  # 3
     squares: Floats = np.einsum("ij,ij->i", cells, cells) * 4.0**-_BITS
     return squares

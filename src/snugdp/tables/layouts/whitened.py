@@ -11,19 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.blas import require_exact_products
+from snugdp.tables.engines import cores
+from snugdp.tables.images import ImagePass, run
 from snugdp.tables.layouts.arrays import WrappedLayout
 from snugdp.tables.layouts.standardised import shortened, squared_lengths
-from snugdp.tables.passes.base import row_map
+from snugdp.tables.passes.base import Pass, RowPass, row_map
 from snugdp.tables.rowmap import Floats, RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Coefficients, Layout
 
+S = TypeVar("S")
 Long: TypeAlias = Literal["shorten", "drop", "keep"]
 
 _EXACT = 1 << 53
@@ -86,15 +89,19 @@ class WhitenedLayout(WrappedLayout):
 
     def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
         """The vectors and scaled targets of some rows, part by part."""
-        (whole, s), rows = self._whole, self._row_map
-        require_exact_products((rows.limits.block, rows.entries, whole.shape[1]))
         for X, y in self._within(frame):
-            for V, w in rows.blocks(X, y):  # 1
-                with np.errstate(all="ignore"):  # a warning would depend on private values
-                    Z = np.dot(V, whole) * math.ldexp(1.0, -s - rows.bits)  # 2
-                    target = None if y is None else w * math.ldexp(1.0, -rows.bits)
-                    image = self._short(Z, target)  # 3
-                yield image
+            for V, w in self._row_map.blocks(X, y):  # 1
+                yield self.turned(V, w)
+
+    def turned(self, V: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+        """The vectors and scaled targets of some rows, from their images under the layout: at most one block."""
+        (whole, s), bits = self._whole, self._row_map.bits
+        require_exact_products((whole.shape[1], len(whole), self._row_map.limits.block))
+        with np.errstate(all="ignore"):  # a warning would depend on private values
+            Z = np.dot(whole.T, V.T).T  # 2, column by column in memory
+            Z *= math.ldexp(1.0, -s - bits)
+            target = None if self.target is None else w * math.ldexp(1.0, -bits)
+            return self._short(Z, target)  # 3
 
     def _within(self, frame: Any) -> Iterator[tuple[Floats, Floats | None]]:
         """The rows of the layout; where long ones are left out, without those that its row map would shorten."""
@@ -126,9 +133,25 @@ class WhitenedLayout(WrappedLayout):
 
 
 class WhitenedRows(Rows):
-    """The rows of a table in other directions. Private."""
+    """The rows of a table in other directions. Private.
 
-    __slots__ = ()
+    They are made from the images of the rows as these are, where such are kept; unless long rows are to be left out.
+    """
+
+    __slots__ = ("_before",)
 
     def __init__(self, rows: Rows, matrix: tuple[tuple[float, ...], ...], long: Long) -> None:
         super().__init__(rows.source, WhitenedLayout(rows.schema, matrix, long), progress=False)
+        self._before = rows
+
+    def _gathered(self, work: Pass[S]) -> S:
+        before, layout = self._before, self.schema
+        assert isinstance(layout, WhitenedLayout)
+        kept = before.kept() if before.bits is None and before.weight is None and layout.long != "drop" else None
+        if kept is None or not isinstance(work, RowPass | ImagePass) or work.schema != layout:
+            return super()._gathered(work)
+        last = isinstance(work, ImagePass)  # from now on these rows are kept, in place of those
+        if last:
+            before.forget()
+        rows, given = work.row_map, cast(Any, work)
+        return cast(S, run(kept, given, cores(), onward=lambda V, w: rows.blocks(*layout.turned(V, w)), last=last))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_CLASSES = 1000
 Floats: TypeAlias = NDArray[np.float64]
 Bits: TypeAlias = NDArray[np.bool_]
-_CELLS = 1 << 21  # numbers in a block: long enough that threads do not wait for each other
+_CELLS = 1 << 18  # numbers in a block: they stay in a cache, and threads hardly wait for each other
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,33 @@ class Affine:
         np.clip(image, -self.limit, self.limit, out=image)
         if image.size and np.isnan(image.max()):  # one look at the block; the image of a row stays its own
             np.copyto(image, 0.0, where=np.isnan(image))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Columns that are all numbers, with one limit: the images that each column has by itself, in fewer steps."""
+
+    middles: tuple[float, ...]
+    factors: Floats
+    limit: float
+
+    @classmethod
+    def of(cls, scales: Iterable[Any]) -> _Numbers | None:
+        """None if the columns are not all of this kind."""
+        given = list(scales)
+        if not given or any(type(scale) is not Affine or scale.limit != given[0].limit for scale in given):
+            return None
+        factors = np.array([[scale.factor] for scale in given])
+        return cls(tuple(scale.middle for scale in given), factors, given[0].limit)
+
+    def write(self, raw: Sequence[NDArray[Any]], out: Floats) -> None:
+        """The images of some rows: those of ``Affine``."""
+        for middle, column, image in zip(self.middles, raw, out, strict=True):
+            np.subtract(column, middle, out=image, dtype=np.float64)
+        np.multiply(out, self.factors, out=out)
+        np.clip(out, -self.limit, self.limit, out=out)
+        if out.size and np.isnan(out.max()):
+            np.copyto(out, 0.0, where=np.isnan(out))
 
 
 @dataclass(frozen=True)
@@ -324,13 +351,17 @@ def blocks(
     step = max(1024, _CELLS // max(entries, 1))
     buffer, answers = np.empty((entries, min(step, count))), np.empty((1, min(step, count)))
     buffer[entries - constant :] = 1.0
+    together = _Numbers.of(scales.values())
     with np.errstate(all="ignore"):  # a warning would depend on private values
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
             size, at = rows.stop - start, 0
-            for scale, column in zip(scales.values(), raw, strict=True):
-                scale.write(column[rows], buffer[at : at + scale.width, :size])
-                at += scale.width
+            if together is not None:
+                together.write([column[rows] for column in raw], buffer[: entries - constant, :size])
+            else:
+                for scale, column in zip(scales.values(), raw, strict=True):
+                    scale.write(column[rows], buffer[at : at + scale.width, :size])
+                    at += scale.width
             if target and aim is not None:
                 target[1].write(aim[rows], answers[:, :size])
             yield buffer[:, :size].T, answers[0, :size] if target else None

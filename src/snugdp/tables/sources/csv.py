@@ -37,11 +37,13 @@ from numpy.typing import NDArray
 from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, TableError
 
-_BLOCK = 1 << 22  # bytes at a time
+_BLOCK = 1 << 23  # bytes at a time
+_LOOK = 1 << 19  # bytes that are looked through for quotes at a time
 _MAX_RECORD_BYTES = 1 << 27  # bytes in a record; a longer one is a row with everything missing
 _MARK = "\ufeff".encode()
 _QUOTE, _LF, _CR = b'"\n\r'
 _RECORDS = 1 << 14  # rows at a time where quotes are irregular
+_AFTER = b"\n\n"  # behind the end of a file
 _GZIP = b"\x1f\x8b"
 _SEPARATORS = (",", ";", "\t")
 _STAND_INS = bytes(letter for letter in range(1, 32) if letter not in b"\t\n\r")
@@ -97,7 +99,7 @@ class TextFormat:
 
     def verify(self, path: Path) -> None:
         """An error if the file is not well formed, from one look at all of it. Lines always are."""
-        if self.options.multiline:
+        if self.options.multiline and _has_quotes(path):
             with path.open("rb") as raw:
                 for _ in blocks(_plain(raw, path), self._rule(path)):
                     pass
@@ -187,8 +189,7 @@ def _tables(
     """The cells of the wanted columns as text; columns are called by their indices."""
     split = _quoted_tables if multiline else _line_tables
     for block in records:
-        for frame in split(block, separator, width, indices):
-            yield frame.with_columns(pl.all().replace("", None))
+        yield from split(block, separator, width, indices)
 
 
 def _line_tables(block: bytes, separator: str, width: int, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
@@ -251,9 +252,9 @@ def _by_polars(block: bytes, separator: str, width: int, indices: Sequence[int],
         quote_char='"' if is_quoted else None,
         truncate_ragged_lines=True,
     )
-    if len(frame) != np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")):
+    if len(frame) != block.count(b"\n"):
         raise AssertionError("polars found another number of records")
-    return frame
+    return frame.with_columns(pl.all().replace("", None)) if is_quoted else frame  # others that are empty are null
 
 
 def _split(lines: Iterable[str], separator: str, indices: Sequence[int]) -> Iterator[pl.DataFrame]:
@@ -263,7 +264,7 @@ def _split(lines: Iterable[str], separator: str, indices: Sequence[int]) -> Iter
     while some := list(islice(rows, _RECORDS)):
         yield pl.DataFrame(
             [
-                pl.Series(str(index), [row[index] if index < len(row) else None for row in some], pl.String)
+                pl.Series(str(index), [row[index] or None if index < len(row) else None for row in some], pl.String)
                 for index in sorted(set(indices))
             ]
         )
@@ -300,6 +301,13 @@ def _quotes(block: bytes, separator: str) -> str:
 def _plain(raw: BinaryIO, path: Path) -> BinaryIO:
     """The bytes of a file, unpacked. A gzipped file that was cut off raises at its end."""
     return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if _is_packed(path) else raw
+
+
+def _has_quotes(path: Path) -> bool:
+    """Whether there is a quote anywhere: a file without one is well formed."""
+    with path.open("rb") as raw:
+        stream = _plain(raw, path)
+        return any(b'"' in part for part in iter(lambda: stream.read(_LOOK), b""))
 
 
 def _is_packed(path: Path) -> bool:
@@ -400,7 +408,7 @@ def blocks(stream: BinaryIO, rule: Rule) -> Iterator[bytes]:
         body, (first, last) = window[1], rule.ends(window)
         if last >= 0:
             is_short = length + first <= _MAX_RECORD_BYTES
-            yield b"".join([*begun, body[: last + 1]]) if is_short else b"\n" + body[first + 1 : last + 1]
+            yield b"".join([*begun, memoryview(body)[: last + 1]]) if is_short else b"\n" + body[first + 1 : last + 1]
             begun, length = [], 0
         length += len(body) - last - 1
         begun = [*begun, body[last + 1 :]] if length <= _MAX_RECORD_BYTES else []
@@ -428,10 +436,12 @@ def _windows(stream: BinaryIO) -> Iterator[Window]:
     """All bytes in pieces, with their neighbours. A line feed is added where the last line has none."""
     before, held = b"\n", stream.read(max(_BLOCK, len(_MARK))).removeprefix(_MARK)
     while more := stream.read(_BLOCK):
-        held += more
-        body, held = held[:-2], held[-2:]
-        if body:
-            yield before, body, held
-            before = body[-1:]
+        if len(more) < len(_AFTER):
+            held += more
+            continue
+        if held:
+            yield before, held, more[: len(_AFTER)]
+            before = held[-1:]
+        held = more
     if held:
-        yield before, held if held.endswith(b"\n") else held + b"\n", b"\n\n"
+        yield before, held if held.endswith(b"\n") else held + b"\n", _AFTER

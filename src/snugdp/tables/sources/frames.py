@@ -12,6 +12,8 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import declared
 from snugdp.tables.sources.base import Batch, Frame, TableError, UndividedSource, guarded, listed, step
 
+_MIN_PIECE_ROWS = 1 << 13  # on the average: shorter ones are put together
+
 
 class FrameSource(UndividedSource):
     """A table in memory. A pandas column of objects is one, whatever its rows look like."""
@@ -79,4 +81,17 @@ def streamed(query: pl.LazyFrame, columns: int) -> Iterator[Batch]:
     """The result of a query in batches of bounded size, in any order; what is not wanted any more is not computed."""
     batches: Any = query.collect_batches(chunk_size=step(columns), maintain_order=False, lazy=True)
     for frame in batches:
-        yield Batch(nw.from_native(frame, eager_only=True))
+        for part in _contiguous(frame):
+            yield Batch(nw.from_native(part, eager_only=True))
+
+
+def _contiguous(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a frame, in parts that lie in one piece in memory: without a copy unless its pieces are many."""
+    lengths = frame.get_column(frame.columns[0]).chunk_lengths() if frame.width else []
+    if len(lengths) < 2 or len(frame) < len(lengths) * _MIN_PIECE_ROWS:
+        yield frame.rechunk()
+        return
+    start = 0
+    for length in lengths:
+        yield frame.slice(start, length).rechunk()  # which copies nothing that is in one piece
+        start += length

@@ -31,6 +31,7 @@ class ScaleSizes:
 def show(console: Console, parts: Sequence[str], sizes: ScaleSizes, folder: Path | None) -> None:
     """Measure these parts, and print each when it is there. Files are made in a folder, and kept if it is given."""
     if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         _show(console, parts, sizes, folder)
         return
     with tempfile.TemporaryDirectory() as made:

@@ -202,13 +202,25 @@ class NormPass(RowPass[Sums]):
 
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""
-        features = V[:, : self.row_map.entries - self.row_map.constant].astype(np.float64)
+        features = np.asarray(V[:, : self.row_map.entries - self.row_map.constant], dtype=np.float64)
         squares = np.einsum("ij,ij->i", features, features)
         state.accumulate(_binned(squares, self.edges))
 
 
 def _binned(sizes: Floats, edges: Sequence[float]) -> list[int]:
-    """How many sizes lie in each bin; the edges are the lower ends of all bins but the last, from the largest down."""
-    indices = len(edges) - np.searchsorted(np.array(edges[::-1]), sizes, side="right")
-    counts: list[int] = np.bincount(indices, minlength=len(edges) + 1).tolist()
+    """How many sizes lie in each bin; the edges are the lower ends of all bins but the last, from the largest down.
+
+    Every other edge, or every one, is half of the one before: the edges above a size are counted from its exponent.
+    """
+    steps = 1 if len(edges) < 2 or 2 * edges[1] == edges[0] else 2
+    mantissas, exponents = np.frexp(np.fmin(sizes, edges[0]))  # what is larger, or no number, is above all edges
+    bins = np.zeros(len(sizes), dtype=np.int64)
+    for first in range(min(steps, len(edges))):
+        number, (mantissa, exponent) = len(edges[first::steps]), np.frexp(edges[first])
+        above = exponent - exponents  # so many edges have a larger exponent
+        above += mantissas < mantissa
+        np.clip(above, 0, number, out=above)
+        above[mantissas == 0.0] = number
+        bins += above
+    counts: list[int] = np.bincount(bins, minlength=len(edges) + 1).tolist()
     return counts

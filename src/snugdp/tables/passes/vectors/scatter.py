@@ -7,7 +7,6 @@ from flint import fmpz_mat
 from snugdp.numerics.eigenvalues import Spectrum, spectrum
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.layouts.points import Shift, centred
-from snugdp.tables.passes.vectors.distances import RowSumPass
 from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.rows import Rows
 
@@ -38,7 +37,7 @@ class Scatter(PrivateState):
     def sums(self) -> tuple[list[int], int]:
         """The sum of the rows, in cells, and their number."""
         if self._sums is None:
-            *sums, count = self.rows.state(RowSumPass(self.rows.schema, self.rows.bits)).values()
+            *sums, count = self.rows.sums()
             self._sums = sums, count
         return self._sums
 
