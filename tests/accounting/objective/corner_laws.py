@@ -39,7 +39,8 @@ class _Tails:
 
     def _above(self, u: float) -> Array:
         at = self._start + self._reach * u
-        return np.where(at > 0, ndtr(-at) - ndtr(-self._end), ndtr(self._end) - ndtr(at))
+        above: Array = np.where(at > 0, ndtr(-at) - ndtr(-self._end), ndtr(self._end) - ndtr(at))
+        return above
 
     def of_sum(self, others: int, root: float) -> Array:
         """P[all <= 1, sum > root^2]."""

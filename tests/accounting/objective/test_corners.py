@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from snugdp import Budget, Cost
@@ -77,7 +78,9 @@ def test_the_loss_of_a_removal_is_below_its_maximum() -> None:
         assert found <= bound + 1e-9
 
 
-def removal_loss(rows: Array, labels: Array, theta: Array, sigma: float, ridge: float) -> tuple[float, float]:
+def removal_loss(
+    rows: Array, labels: NDArray[np.int64], theta: Array, sigma: float, ridge: float
+) -> tuple[float, float]:
     """Of the last row: the log-density ratio at theta, and the maximum of Lemma 1. Rows have norm 1 at most."""
     x, y = rows[-1], int(labels[-1])
     b = noise_at(rows, labels, theta, ridge)
@@ -90,11 +93,12 @@ def removal_loss(rows: Array, labels: Array, theta: Array, sigma: float, ridge: 
     return loss, corners.sparsemax(losses.tolist(), max(0.0, kappa - m * m / 4))
 
 
-def noise_at(rows: Array, labels: Array, theta: Array, ridge: float) -> Array:
+def noise_at(rows: Array, labels: NDArray[np.int64], theta: Array, ridge: float) -> Array:
     scores = rows @ theta.T
     p = np.exp(scores - scores.max(axis=1, keepdims=True)) if len(rows) else np.zeros((0, len(theta)))
     p /= p.sum(axis=1, keepdims=True)
-    return -ridge * theta + (np.eye(len(theta))[labels] - p).T @ rows
+    noise: Array = -ridge * theta + (np.eye(len(theta))[labels] - p).T @ rows
+    return noise
 
 
 def log_det(rows: Array, theta: Array, ridge: float) -> float:

@@ -236,7 +236,7 @@ def _after(places: range) -> range:
 
 def _up(value: arb) -> int:
     """A probability in units of 2**-192, rounded up."""
-    return max(0, int((value * arb((1, _BITS))).upper().ceil().unique_fmpz()))
+    return max(0, math.ceil(balls.exact((value * arb((1, _BITS))).upper())))
 
 
 def _survival_floats(grid: _Grid) -> tuple[Floats, Floats]:
@@ -257,7 +257,8 @@ def _survival_floats(grid: _Grid) -> tuple[Floats, Floats]:
     mass = np.diff(under, axis=0)
     right = (-np.diff(height, axis=0) - at[:-1] * mass) / wide
     total = ((mass - right) * rates[:-1] + right * rates[1:]).sum(axis=0) + rates[0] * under[0] + 1 - under[-1]
-    return step * losses, np.minimum.accumulate(np.minimum(total, 1.0))
+    survival: Floats = np.minimum.accumulate(np.minimum(total, 1.0))
+    return np.multiply(step, losses, dtype=np.float64), survival
 
 
 def _beyond_floats(law: Floats, times: int) -> Floats:
