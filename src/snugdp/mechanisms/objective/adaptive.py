@@ -73,7 +73,6 @@ from snugdp.tables.rows import Rows
 LINEAR, GLM = theorem("linear-adaptive/1"), theorem("glm-adaptive/1")
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
-_CORNER_GAIN = Fraction(6, 5)  # of M squared, about, where removals of a softmax run are followed level by level
 _SIZES_SHARE = Fraction(4, 100)  # of M squared: the histogram
 _TARGET_SHARE = Fraction(1, 100)  # of M squared: the mean of the targets, where there is an intercept
 _CLEAR_BIN, _SURE_BIN = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
@@ -332,14 +331,11 @@ def glm_runs(
     return gaussian_runs(design, square, losses)
 
 
-def glm_square(
-    design: Design, budget: Budget, losses: Losses, beside: Fraction, bound: SoftmaxBound = "corners"
-) -> Fraction:
-    """M squared: what there is for the centre, the radius and the gradients; of a softmax model about that."""
+def glm_square(design: Design, budget: Budget, losses: Losses, beside: Fraction) -> Fraction:
+    """M squared: what there is for the centre, the radius and the gradients; for a softmax run there is more."""
     loss = losses[0]
     if isinstance(loss, Softmax):
-        plain = softmax_run(stretched_design(design), budget, loss, mu_squared=beside, bound="trace").run.m_squared
-        return plain if bound == "trace" or loss.classes == 2 or design.weight is not None else _CORNER_GAIN * plain
+        return softmax_run(stretched_design(design), budget, loss, mu_squared=beside, bound="trace").run.m_squared
     if len(losses) > 1:
         return gaussian_square(budget) - beside
     spared = _SPARED_DELTA if loss.kind in CLASS_C else Fraction(1)

@@ -108,7 +108,7 @@ class StandardisedGLM(StandardisedRuns):
 
     @cached_property
     def _square(self) -> Fraction:
-        square = glm_square(self.design, self.budget, self.losses, self.beside, self.bound)
+        square = glm_square(self.design, self.budget, self.losses, self.beside)
         if square <= 0:
             raise nothing_left(self.beside)
         return square
