@@ -62,6 +62,7 @@ TOPICS = (
     "rounded",
     "windows",
     "person_pieces",
+    "intervals",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -35,8 +35,9 @@ from snugdp.tables.rows import Rows
 
 THEOREM = theorem("glm-inference/1")
 
-# Of M squared: the Gram matrix, the lengths, both matrices; the rest is the run.
-_SHARES = tuple(Fraction(part, 100) for part in (6, 2, 12))
+# Of M squared: the Gram matrix, the lengths; both matrices, of labels and of counts; the rest is the run. Most squares
+# of residuals of counts are small beside that of the largest count, which their noise is made for.
+_SHARES, _LABELS, _COUNTS = (Fraction(6, 100), Fraction(2, 100)), Fraction(12, 100), Fraction(20, 100)
 _LONG = 0.02  # of the rows, about, are left out
 
 
@@ -53,9 +54,10 @@ def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> 
     square = glm_square(rows, budget, (loss,), beside)
     if square <= 0:
         raise nothing_left(beside)
-    gram, radius, pair = (root_below(share * square) for share in _SHARES)
+    shares = (*_SHARES, _COUNTS if isinstance(loss, TamedPoisson) else _LABELS)
+    gram, radius, pair = (root_below(share * square) for share in shares)
     whitening = Whitening(design, gram=gram, radius=radius, pair=pair, share=_LONG)
-    m = root_below((1 - sum(_SHARES)) * square)
+    m = root_below((1 - sum(shares)) * square)
     run = company_run(rows, budget, loss, m, whitening.mu_squared + beside)
     if not (run.cost + Cost(mu_squared=whitening.mu_squared + beside)).fits(budget):
         raise nothing_left(beside)

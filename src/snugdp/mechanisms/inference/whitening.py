@@ -40,6 +40,7 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
+_FINE = 2  # times as many bins where rows are left out: noise is made for the radius, and none are to be longer
 _CLEAR, _SURE = 3.0, 4.5  # deviations of noise
 _LEAST = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
 _ABOVE = 1 - 1e-9
@@ -123,11 +124,12 @@ class Whitening:
         roots = (vectors / np.sqrt(np.maximum(values, 0.0) + floor)) @ vectors.T
         wide = basis @ roots * math.sqrt(floor / square)  # 2; no row is longer than 1
         spread = _as_matrix(wide)
-        counts = data.map(lambda table: _lengths(of_design(table, self.design), spread))
+        fine = self.noise is None
+        counts = data.map(lambda table: _lengths(of_design(table, self.design), spread, fine))
         noisy = noise.at("radius").add_integers(counts, Gaussian(1 / self.radius))  # 3
         rows = max(float(sum(noisy)), _CLEAR * math.sqrt(len(noisy)) / float(self.radius))
         radius = radius_from_counts(
-            noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
+            noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE * _FINE**fine
         )
         usual = math.sqrt(floor / square * float((1 - floor / (np.maximum(values, 0.0) + floor)).sum()) / rows)
         radius = min(max(radius, _LEAST * usual), 1.0)
@@ -231,9 +233,9 @@ def least_error(counts: Sequence[float], mu: float, least: float, noise: float) 
     return float(radii[np.argmin(errors), 0])
 
 
-def _lengths(rows: Rows, matrix: Matrix) -> list[int]:
+def _lengths(rows: Rows, matrix: Matrix, fine: bool) -> list[int]:
     spread = WhitenedRows(rows, matrix, "keep")
-    return spread.state(NormPass(spread.schema, None, _BINS)).values()
+    return spread.state(NormPass(spread.schema, None, _BINS * _FINE**fine, fine)).values()
 
 
 def _as_matrix(values: Floats) -> Matrix:
