@@ -278,7 +278,8 @@ def plan_with_holdout(estimator: Any, plan: Plan, holdout: float) -> Plan:
     from snugdp.estimators.model import LinearModel
     from snugdp.scores import holdout as held
 
-    if not isinstance(estimator, LinearModel):
+    can_be_scored = isinstance(estimator, LinearModel)
+    if not can_be_scored:
         raise ValueError("--holdout is for linear, logistic, poisson and additive models: leave it out")
     return held.plan_with_holdout(plan, held.held_share(holdout))
 

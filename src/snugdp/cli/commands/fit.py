@@ -59,7 +59,8 @@ def fit(
             *_found(estimator),
             _summary(estimator) if getattr(estimator, "has_intervals", False) else _table(estimator),
         )
-        words = f"{_not_found(estimator)}{_held_out(estimator)}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
+        said = f"{_not_found(estimator)}{_held_out(estimator)}"
+        words = f"{said}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     choices.tell(
         estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, tables=tables)
     )
