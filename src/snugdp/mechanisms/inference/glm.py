@@ -24,7 +24,7 @@ from snugdp.mechanisms.objective.adaptive import glm_square
 from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import GLMRun, company_run, nothing_left, root_below
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy, Forecast
+from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -38,7 +38,8 @@ THEOREM = theorem("glm-inference/1")
 # Of M squared: the Gram matrix, the lengths; both matrices, of labels and of counts; the rest is the run. Most squares
 # of residuals of counts are small beside that of the largest count, which their noise is made for.
 _SHARES, _LABELS, _COUNTS = (Fraction(6, 100), Fraction(2, 100)), Fraction(12, 100), Fraction(20, 100)
-_LONG = 0.02  # of the rows, about, are left out
+_LONG = 0.015  # of the rows, about, are left out: levels that one row in fifty has are kept
+_LABELS_TOLD, _COUNTS_TOLD = 0.22, 0.045  # by a usual row: classes of equal size, counts of an eighth of the largest
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,15 @@ class WhitenedGLM(WhitenedMethod):
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, (before, after) = self._run, self._whitening.steps()
-        needed = self._whitening.note
+        counts = isinstance(self._loss, TamedPoisson)
+        needed = self._whitening.note(_COUNTS_TOLD if counts else _LABELS_TOLD)
         step = Step("release", StepKind.RELEASE, StepNoise("objective", "gaussian"), run.cost)
         return Plan(
             THEOREM.title,
             THEOREM,
             (*before, step, *after),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            Forecast(notes=(needed,)),
+            Forecast(notes=(needed, Note("intervals-rare"))),
             self.budget,
         )
 
