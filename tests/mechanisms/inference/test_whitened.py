@@ -165,10 +165,12 @@ def test_the_plan_says_with_how_many_rows_intervals_are_bounded(which: int) -> N
     rows = next(note.params["rows"] for note in method.plan().forecast.notes if note.code == "intervals-bounded")
 
     def bounded(n: int) -> float:
-        fits = [fitted(method, table(seed, n, labels=which == 1), schema, seed) for seed in range(8)]
-        return float(
-            np.mean([fit.equation.contrast(fit.directions.T @ row).is_bounded for fit in fits for row in np.eye(3)[:2]])
-        )
+        seen = []
+        for seed in range(8):
+            fit = fitted(method, table(seed, n, labels=which == 1), schema, seed)
+            assert fit.equation is not None
+            seen += [fit.equation.contrast(fit.directions.T @ row).is_bounded for row in np.eye(3)[:2]]
+        return float(np.mean(seen))
 
     assert bounded(int(rows)) > 0.7
     assert bounded(int(rows) // 3) < 0.4
