@@ -36,6 +36,27 @@ def test_the_walk_from_a_table_to_a_model(folder: Path) -> None:
     assert charges() == 1
 
 
+def test_a_fit_is_scored_on_rows_that_were_held_out_for_one_charge(folder: Path) -> None:
+    new_ledger()
+    asked = ("fit", "linear", "people.parquet", "people.toml", *QUICK, "--holdout", 0.25, "--ledger", "people.ledger")
+    result = run(*asked, "-o", "m.json", "--report", "m.html")
+    parts = ("0.25 of the rows are held out", "On the rows that were held out:", "mean squared error:", "Released:")
+    places = [result.output.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "mse" in snugdp.load(folder / "m.json").holdout_score_.values
+    assert "held out" in (folder / "m.html").read_text(encoding="utf-8")
+    assert charges() == 1
+
+
+@pytest.mark.parametrize(("model", "share"), [("pca", 0.2), ("linear", 1.0), ("linear", 0)])
+def test_what_cannot_be_held_out_is_said_before_anything_is_charged(model: str, share: float) -> None:
+    new_ledger()
+    asked = ("fit", model, "people.parquet", "people.toml", "--epsilon", 1, "--holdout", share)
+    result = run(*asked, "--ledger", "people.ledger", code=1)
+    assert "holdout is" in result.output
+    assert charges() == 0
+
+
 @sampled(9)
 @pytest.mark.parametrize(
     "words",

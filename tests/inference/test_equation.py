@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, stdtrit
 
 from snugdp.inference.equation import NoisyEquation, matrix_noise_covariance
 from tests.effort import often, repeated
@@ -80,13 +81,32 @@ def noisy(rng: np.random.Generator, u: np.ndarray, score_noise: float) -> NoisyE
     return NoisyEquation(G + drawn(rng, d, 20.0), vector, scores, 100.0, 20.0, score_noise, np.zeros(d))
 
 
-@pytest.mark.parametrize("score_noise", [60.0, 900.0])  # Hotelling's law, Bonferroni's bound
+@pytest.mark.parametrize("score_noise", [60.0, 250.0, 900.0])
 def test_joint_tests_hold_their_level_where_the_covariance_is_noisy(score_noise: float) -> None:
     """By the chi-square law the last would be rejected five times as often. Off by five deviations at most."""
     rng, d, runs = np.random.default_rng(5), 4, 120
     u = np.array([0.3, -0.2, 0.1, 0.5])
     rejected = sum(noisy(rng, u, score_noise).joint_test(np.eye(d), u)[2] < 0.05 for _ in range(runs))
     assert rejected / runs < 0.05 + 5 * math.sqrt(0.05 * 0.95 / runs)
+    assert rejected or score_noise > 300, "noise that is less than the variance leaves something to reject"
+
+
+def coverage(public: float, sampled: float, alpha: float) -> float:
+    """Of Student's intervals, exactly: the variance of sampling is seen with normal noise of deviation 1."""
+    noise = np.linspace(-6, 6, 601)
+    weights = np.exp(-(noise**2) / 2) / np.exp(-(noise**2) / 2).sum()
+    seen = np.maximum(sampled + noise, 0.0) + public
+    reach = -stdtrit(np.array([NoisyEquation.degrees(each) for each in seen]), alpha / 2) * np.sqrt(seen)
+    return float(weights @ (1 - 2 * ndtr(-reach / math.sqrt(public + sampled))))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.01])
+def test_intervals_of_a_noisy_variance_cover_whatever_its_parts_are(alpha: float) -> None:
+    """With Satterthwaite's degrees, at least 3, 95 % intervals cover in 82 % of these at the least."""
+    parts = [(public, sampled) for public in (0.02, 0.3, 0.5, 1.0, 3.0, 10.0) for sampled in (0.0, 0.5, 1, 2, 3, 5, 20)]
+    covered = {each: coverage(*each, alpha) for each in parts}
+    assert min(covered.values()) > 1 - alpha - 0.0012
+    assert covered[0.5, 2] < 1 - alpha + 0.02, "nor is the law much wider than it has to be"
 
 
 def test_noise_in_the_covariance_makes_no_interval_the_whole_line() -> None:

@@ -20,9 +20,17 @@ from snugdp.tables.schema.schema import Coefficients
 Adapter = Callable[..., Any]
 
 
+class _Satterthwaite(NoisyEquation):
+    """With the degrees of freedom of the vectors; why ours are others: docs/decisions.md."""
+
+    @staticmethod
+    def degrees(ratio: float) -> float:
+        return max(3.0, 2 * ratio**2)
+
+
 def _equation(given: Mapping[str, Any]) -> NoisyEquation:
     G, h, S, base = (np.array(given[name]) for name in ("G", "h", "S", "base"))
-    return NoisyEquation(G, h, S, given["noise_variance"], given["sd_G"], given["sd_S"], base)
+    return _Satterthwaite(G, h, S, given["noise_variance"], given["sd_G"], given["sd_S"], base)
 
 
 def _interval(contrast: list[float], alpha: float, **given: Any) -> dict[str, float]:

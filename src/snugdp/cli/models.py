@@ -273,6 +273,17 @@ def plan_of(estimator: Any, rows: int | None) -> Plan:
     return plan
 
 
+def plan_with_holdout(estimator: Any, plan: Plan, holdout: float) -> Plan:
+    """The plan with the scores on rows that are held out, if the estimator can be scored on them."""
+    from snugdp.estimators.model import LinearModel
+    from snugdp.scores import holdout as held
+
+    can_be_scored = isinstance(estimator, LinearModel)
+    if not can_be_scored:
+        raise ValueError("--holdout is for linear, logistic, poisson and additive models: leave it out")
+    return held.plan_with_holdout(plan, held.held_share(holdout))
+
+
 def columns_of(estimator: Any) -> dict[str, Column]:
     """The columns that a fit reads; PCA has no target."""
     from snugdp.estimators.pca.pca import PCA

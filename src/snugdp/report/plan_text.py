@@ -233,6 +233,8 @@ NOTES = {
     "columns",
     "intervals-bounded": "intervals are bounded with about {rows} rows, spread evenly over all columns, a level with "
     "about {own} rows of its own; with far fewer they are unbounded",
+    "intervals-rare": "where one class is rare, or counts are mostly less than an eighth of the largest, bounded "
+    "intervals need more rows than that",
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
     'target="mean" estimates the mean, with more noise',

@@ -41,6 +41,12 @@ def lines_of(scores: ModelScores) -> tuple[tuple[str, str, str], ...]:
     return (*found, *_table_lines(scores), ("rows without a score, about", str(max(scores.unscored, 0)), ""))
 
 
+def texts_of(scores: ModelScores) -> tuple[str, ...]:
+    """The same as text, and what is to be said about the intervals."""
+    lines = (": ".join((name, ", 95 % interval ".join(filter(None, rest)))) for name, *rest in lines_of(scores))
+    return (*lines, note_of(scores))
+
+
 def _table_lines(scores: ModelScores) -> tuple[tuple[str, str, str], ...]:
     """The confusion matrix, of few classes."""
     if "confusion" not in scores.metrics or len(scores.classes) > _TABLE_CLASSES:

@@ -54,6 +54,14 @@ def covered_share(cost: Cost) -> Share:
     return Share(cost.epsilon * (not square), square, cost.neighbours)
 
 
+def plan_with_holdout(plan: Plan, share: float) -> Plan:
+    """The plan of a fit with one more step, which costs nothing: a row is in one of the parts."""
+    law = "discrete Laplace" if covered_share(plan.cost).is_pure else "gaussian"
+    free = Cost(neighbours=plan.cost.neighbours)
+    step = Step(STEP, StepKind.RELEASE, StepNoise("holdout-scores", law), free)
+    return replace(plan, steps=(*plan.steps, step)).with_notes(Note("holdout", {"share": share}))
+
+
 @dataclass(frozen=True)
 class FittedValue:
     """What a fit has drawn, before there is an outcome: as a model takes it over."""
@@ -77,13 +85,6 @@ class HeldOut:
     key: int
     persons: Persons | None
     scores: ModelScores | None = None
-
-    def plan(self, plan: Plan, row_cost: Cost) -> Plan:
-        """The plan of the fit with one more step, which costs nothing: a row is in one of the parts."""
-        law = "discrete Laplace" if covered_share(row_cost).is_pure else "gaussian"
-        free = Cost(neighbours=plan.cost.neighbours)
-        step = Step(STEP, StepKind.RELEASE, StepNoise("holdout-scores", law), free)
-        return replace(plan, steps=(*plan.steps, step)).with_notes(Note("holdout", {"share": self.share}))
 
     def scored(self, value: Any, plan: Plan, noise: Noise) -> ModelScores:
         """The scores of what was fitted, on the rows that were not."""
@@ -123,7 +124,7 @@ class HoldoutContext(ReleaseContext):
 
     def pay(self, plan: Plan, walk: Callable[[Noise, Receipt | None], StoredOutcome]) -> Outcome[Any]:
         """Charge the fit, fit, and score what was released of it: one charge, one outcome."""
-        held, whole = self._held_out, self._held_out.plan(plan, plan.cost)
+        held, whole = self._held_out, plan_with_holdout(plan, self._held_out.share)
 
         def both(noise: Noise, receipt: Receipt | None) -> StoredOutcome:
             kept = walk(noise, receipt)
@@ -139,7 +140,7 @@ class HoldoutContext(ReleaseContext):
 
     def known(self, plan: Plan) -> bool:
         """Whether this very release was charged before."""
-        return super().known(self._held_out.plan(plan, plan.cost))
+        return super().known(plan_with_holdout(plan, self._held_out.share))
 
     def with_question(self, asked: Callable[[], Question]) -> Self:
         """The same context for one question; that of the fit alone is another one."""
@@ -152,14 +153,20 @@ class HoldoutContext(ReleaseContext):
         return super().with_question(whole)
 
 
+def held_share(holdout: Real) -> float:
+    """The share of the rows that is not fitted on."""
+    share = float(rational(holdout, "holdout"))
+    if not 0 < share < 1:
+        raise ValueError("holdout is the share of the rows that is not fitted on: above 0 and below 1, such as 0.2")
+    return share
+
+
 def fit_with_holdout(model: Model, X: Any, y: Any, groups: Any, holdout: Real) -> Model:
     """Fit on a part of the rows, and score on the rest: ``model.holdout_score_``.
 
     Guarantee: the cost of the fit alone (``scores/holdout.proof.md``, Theorem 1).
     """
-    share = float(rational(holdout, "holdout"))
-    if not 0 < share < 1:
-        raise ValueError("holdout is the share of the rows that is not fitted on: above 0 and below 1, such as 0.2")
+    share = held_share(holdout)
     if model.validation is not None:
         raise ValueError(_LISTS)
     if groups is not None:
@@ -189,7 +196,7 @@ def _taken_over(model: Model, worker: Model, held: HeldOut) -> Model:
     worker.__dict__.pop("_beside_fit")
     model.__dict__.clear()
     model.__dict__.update(worker.__dict__)
-    model.plan_ = held.plan(worker.plan_, worker.plan_.cost)
+    model.plan_ = plan_with_holdout(worker.plan_, held.share)
     if held.scores is not None:
         model.holdout_score_ = held.scores
     return model

@@ -199,10 +199,11 @@ class Coverage:
 
 def run(tables: int, designs: Sequence[Population] = DESIGNS, seed: int = 1) -> Iterator[Coverage]:
     """Each design on so many tables."""
+    first = seed * 100_000 if seed > 1 else 0  # of the seeds of noise
     for design in designs:
         place = DESIGNS.index(design) if design in DESIGNS else len(DESIGNS)
         seen = [
-            _one(design, np.random.default_rng([seed, place, turn]), turn, peer=turn < PEER_TABLES)
+            _one(design, np.random.default_rng([seed, place, turn]), first + turn, peer=turn < PEER_TABLES)
             for turn in range(tables)
         ]
         slopes, contrasts = np.array([one.slopes for one in seen]), np.array([one.contrasts for one in seen])

@@ -211,6 +211,7 @@ def _caps(people: int, tables: int, epsilon: float, first: int) -> None:
 def inference(
     tables: Annotated[int, typer.Option(min=1, help="Tables of each design, each with noise of its own.")] = 100,
     only: Annotated[str | None, typer.Option(help="Names of designs, separated by commas; all if not given.")] = None,
+    seed: Annotated[int, typer.Option(min=1, help="Another number: other tables, and other noise.")] = 1,
 ) -> None:
     """How often 95 % intervals cover, and how wide they are, beside those without privacy and a parametric bootstrap.
 
@@ -231,7 +232,7 @@ def inference(
             "its width",
         )  # fmt: skip
         cells = []
-        for found in run(tables, wanted):
+        for found in run(tables, wanted, seed):
             design, peer = found.design, ("", "")
             if found.peer is not None and found.peer_width is not None:
                 peer = f"{found.peer:.1%}", f"{found.peer_width:.3g}"

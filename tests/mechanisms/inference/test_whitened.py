@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -155,6 +156,36 @@ def test_the_radius_is_one_that_about_a_share_of_the_rows_exceed() -> None:
         beyond = (lengths >= radius).mean()
         assert beyond <= share < (lengths >= radius / 2**0.5).mean()
     assert radius_from_counts([0] * 32, 1.0, top=1.0, rows=10, fraction=0.5, per_octave=2) == 1.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_plan_says_with_how_many_rows_intervals_are_bounded(which: int) -> None:
+    """Of a line and of labels: most with so many rows, few with a third of them."""
+    method, schema = methods()[which], (LINE, LABELS)[which]
+    rows = next(note.params["rows"] for note in method.plan().forecast.notes if note.code == "intervals-bounded")
+
+    def bounded(n: int) -> float:
+        seen = []
+        for seed in range(8):
+            fit = fitted(method, table(seed, n, labels=which == 1), schema, seed)
+            assert fit.equation is not None
+            seen += [fit.equation.contrast(fit.directions.T @ row).is_bounded for row in np.eye(3)[:2]]
+        return float(np.mean(seen))
+
+    assert bounded(int(rows)) > 0.7
+    assert bounded(int(rows) // 3) < 0.4
+
+
+@pytest.mark.parametrize("wide", [1, 2**0.5, 5])
+def test_the_radius_of_labels_is_about_the_length_of_the_longest_rows(wide: float) -> None:
+    """Noise is made for it: in the steps of lines it would be up to 1.4 times too long, in half of them 1.2 times."""
+    schema = Schema({"a": Number(-wide, wide), "b": Number(-wide, wide), "y": Boolean()}, target="y")
+    frame = table(1, 20_000, labels=True)
+    fit = fitted(WhitenedGLM(Design.of(schema), BUDGET, losses=(Logistic(),)), frame, schema, 1)
+    X, _ = next(schema.blocks(nw.from_native(frame, eager_only=True)))
+    lengths = np.linalg.norm(X @ fit.directions, axis=1)
+    assert np.mean(lengths > 1) < 0.1
+    assert np.quantile(lengths, 0.98) > 0.8
 
 
 def test_rare_long_rows_are_not_shortened_where_they_tell_the_most() -> None:

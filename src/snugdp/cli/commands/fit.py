@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from snugdp.cli import models
 from snugdp.cli.options import Data, ModelOut, OptionalSchema, Rows
@@ -17,6 +19,13 @@ def fit(
     schema: OptionalSchema = None,
     *,
     options: models.ModelOptions,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            help="A share of the rows, such as 0.2, that is not fitted on: the model is scored on it, at no further "
+            "cost. Not for sparse models and pca."
+        ),
+    ] = None,
     rows: Rows = None,
     output: ModelOut = None,
     choices: ReleaseOptions,
@@ -33,9 +42,11 @@ def fit(
     known = options.described(model, data if schema is None else schema)
     estimator = options.estimator(model, known.schema, rows)
     plan = models.plan_of(estimator, rows)
+    if holdout is not None:
+        plan = models.plan_with_holdout(estimator, plan, holdout)
     source = reading.opened(data, models.columns_of(estimator))
     models.require_person(source, known.schema.person)
-    estimator.set_params(ledger=choices.agreed(plan)).fit(source)
+    estimator.set_params(ledger=choices.agreed(plan)).fit(source, **({} if holdout is None else {"holdout": holdout}))
     if known.left_out:
         estimator.left_out_ = dict(known.left_out)
     words, shown, tables = None, {}, ()
@@ -48,7 +59,8 @@ def fit(
             *_found(estimator),
             _summary(estimator) if getattr(estimator, "has_intervals", False) else _table(estimator),
         )
-        words = f"{_not_found(estimator)}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
+        said = f"{_not_found(estimator)}{_held_out(estimator)}"
+        words = f"{said}Released: {estimator.guarantee_}\nTheorem: {estimator.guarantee_.theorem.id}"
     choices.tell(
         estimator.outcome_, plan, ReleaseResult(words, shown, {"model": output}, estimator, rows=rows, tables=tables)
     )
@@ -81,6 +93,14 @@ def _not_found(model: Any) -> str:
         "which no value is frequent. A larger epsilon, or its bounds or values in a schema, may bring it in.\n"
         for name in hidden
     )
+
+
+def _held_out(model: Any) -> str:
+    """The scores on the rows that were held out."""
+    from snugdp.report.scores import texts_of
+
+    scores = getattr(model, "holdout_score_", None)
+    return "" if scores is None else "\n".join(("On the rows that were held out:", *texts_of(scores), "", ""))
 
 
 def _summary(model: Any) -> Any:

@@ -38,7 +38,7 @@ def score(
     Example: snugdp score model.json people.parquet --metric auc --epsilon 0.5 --ledger people.ledger
     """
     from snugdp.estimators.files.model_file import load
-    from snugdp.report.scores import lines_of, note_of
+    from snugdp.report.scores import texts_of
     from snugdp.scores.score import Score
 
     released: Any = load(model)
@@ -61,8 +61,7 @@ def score(
     words = None
     if (scores := outcome.value) is not None:
         shown |= {"scores": scores.to_dict(), "unscored": scores.unscored, **_curves(scores)}
-        texts = [": ".join((name, ", 95 % interval ".join(filter(None, rest)))) for name, *rest in lines_of(scores)]
-        words = "\n".join([*texts, note_of(scores)])
+        words = "\n".join(texts_of(scores))
     public = {"model": str(model), "rows": "unknown" if rows is None else str(rows)}
     choices.tell(outcome, plan, ReleaseResult(words, shown, title=f"Scores of {model.name}", public=public))
 

@@ -24,7 +24,7 @@ from snugdp.mechanisms.objective.adaptive import glm_square
 from snugdp.mechanisms.objective.glm import Losses
 from snugdp.mechanisms.objective.perturbation import GLMRun, company_run, nothing_left, root_below
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy, Forecast
+from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
@@ -35,9 +35,11 @@ from snugdp.tables.rows import Rows
 
 THEOREM = theorem("glm-inference/1")
 
-# Of M squared: the Gram matrix, the lengths, both matrices; the rest is the run.
-_SHARES = tuple(Fraction(part, 100) for part in (6, 2, 12))
-_LEFT_OUT_SHARE = 0.02  # of the rows, about, are left out
+# Of M squared: the Gram matrix, the lengths; both matrices, of labels and of counts; the rest is the run. Most squares
+# of residuals of counts are small beside that of the largest count, which their noise is made for.
+_SHARES, _LABELS, _COUNTS = (Fraction(6, 100), Fraction(2, 100)), Fraction(12, 100), Fraction(20, 100)
+_LEFT_OUT_SHARE = 0.015  # of the rows, about, are left out: levels that one row in fifty has are kept
+_LABELS_TOLD, _COUNTS_TOLD = 0.22, 0.045  # by a usual row: classes of equal size, counts of an eighth of the largest
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,10 @@ def _glm_parts(design: Design, budget: Budget, loss: Loss, beside: Fraction) -> 
     square = glm_square(rows, budget, (loss,), beside)
     if square <= 0:
         raise nothing_left(beside)
-    gram, radius, pair = (root_below(share * square) for share in _SHARES)
+    shares = (*_SHARES, _COUNTS if isinstance(loss, TamedPoisson) else _LABELS)
+    gram, radius, pair = (root_below(share * square) for share in shares)
     whitening = Whitening(design, gram=gram, radius=radius, pair=pair, share=_LEFT_OUT_SHARE)
-    m = root_below((1 - sum(_SHARES)) * square)
+    m = root_below((1 - sum(shares)) * square)
     run = company_run(rows, budget, loss, m, whitening.mu_squared + beside)
     if not (run.cost + Cost(mu_squared=whitening.mu_squared + beside)).fits(budget):
         raise nothing_left(beside)
@@ -99,14 +102,15 @@ class WhitenedGLM(WhitenedMethod):
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, (before, after) = self._run, self._whitening.steps()
-        needed = self._whitening.note
+        counts = isinstance(self._loss, TamedPoisson)
+        needed = self._whitening.note(_COUNTS_TOLD if counts else _LABELS_TOLD)
         step = Step("release", StepKind.RELEASE, StepNoise("objective", "gaussian"), run.cost)
         return Plan(
             THEOREM.title,
             THEOREM,
             (*before, step, *after),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            Forecast(notes=(needed,)),
+            Forecast(notes=(needed, Note("intervals-rare"))),
             self.budget,
         )
 

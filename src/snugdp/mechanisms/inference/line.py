@@ -48,6 +48,7 @@ _SHARES = tuple(Fraction(part, 100) for part in (1, 3, 6, 2, 13))
 _SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
+_TOLD = 0.25  # by a usual row, of what the Hessian must be
 _GUESS = 0.2  # mean size of a target, as a part of its bound
 
 
@@ -116,7 +117,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         """What will be done and what it costs."""
         run = self._planned.run
         before, after = self._whitening.steps()
-        needed = (self._whitening.note,) if self.intervals else ()
+        needed = (self._whitening.note(_TOLD),) if self.intervals else ()
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,

@@ -62,6 +62,7 @@ _CLEAR = 3.0  # deviations of noise
 _CLIP_FACTOR = math.sqrt(2)  # the clip of the step, over the largest size that is seen,
 _CLIP_FACTOR_WITH_CONSTANT = 2 * _CLIP_FACTOR  # and where there is an intercept, which a clipped tail would pull
 _CLIP_BITS = 40
+_TOLD = 0.45  # by a usual row, of what the Gram matrix must be
 _GUESS = 0.2  # the size of a residual, as a part of the bound on targets
 
 
@@ -129,7 +130,7 @@ class WhitenedMean(WhitenedMethod):
         parts = self._planned
         before, after = self._whitening.steps()
         matrix = StepNoise("whitened-gram-matrix", "gaussian")
-        needed = self._whitening.note
+        needed = self._whitening.note(_TOLD)
         return Plan(
             THEOREM.title,
             THEOREM,

@@ -40,6 +40,7 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
+_FINE = 2  # times as many bins where rows are left out: noise is made for the radius, and none are to be longer
 _CLEAR_DEVIATIONS, _SURE_DEVIATIONS = 3.0, 4.5  # deviations of noise
 _MIN_RADIUS = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
 _ABOVE = 1 - 1e-9
@@ -92,10 +93,13 @@ class Whitening:
         """How many there are."""
         return self.design.entries if self.basis is None else len(self.basis[0])
 
-    @property
-    def note(self) -> Note:
-        """With so many rows, spread evenly over all directions, most intervals are bounded."""
-        each = 6 / self.pair
+    def note(self, told: float) -> Note:
+        """With so many rows, spread evenly over all directions, most intervals are bounded.
+
+        The Hessian must be two deviations of its noise, and what that takes off its least eigenvalue. ``told``: what a
+        row of a usual length adds to the Hessian's trace, over that noise where mu is 1.
+        """
+        each = (2 + math.sqrt(2 * self.directions)) / (told * self.pair)
         return Note("intervals-bounded", {"rows": math.ceil(each * self.directions), "own": math.ceil(each)})
 
     def steps(self) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
@@ -123,13 +127,17 @@ class Whitening:
         roots = (vectors / np.sqrt(np.maximum(values, 0.0) + floor)) @ vectors.T
         wide = basis @ roots * math.sqrt(floor / square)  # 2; no row is longer than 1
         spread = _as_matrix(wide)
-        counts = data.map(lambda table: _lengths(of_design(table, self.design), spread))
+        fine = self.noise is None
+        counts = data.map(lambda table: _lengths(of_design(table, self.design), spread, fine))
         noisy = noise.at("radius").add_integers(counts, Gaussian(1 / self.radius))  # 3
         rows = max(float(sum(noisy)), _CLEAR_DEVIATIONS * math.sqrt(len(noisy)) / float(self.radius))
-        radius = radius_from_counts(
-            noisy, float(self.radius), top=1.0, rows=rows, fraction=self.share, per_octave=_PER_OCTAVE
-        )
         usual = math.sqrt(floor / square * float((1 - floor / (np.maximum(values, 0.0) + floor)).sum()) / rows)
+        per_octave = _PER_OCTAVE * _FINE**fine
+        skipped = _sure_places(usual / math.sqrt(self.share), per_octave, len(noisy)) if fine else 0
+        top = 2.0 ** (-skipped / per_octave)
+        radius = radius_from_counts(
+            noisy[skipped:], float(self.radius), top=top, rows=rows, fraction=self.share, per_octave=per_octave
+        )
         radius = min(max(radius, _MIN_RADIUS * usual), 1.0)
         if self.noise is not None:
             radius = least_error(noisy, float(self.radius), radius, self.noise * math.sqrt(self.directions))
@@ -231,9 +239,23 @@ def least_error(counts: Sequence[float], mu: float, least: float, noise: float) 
     return float(radii[np.argmin(errors), 0])
 
 
-def _lengths(rows: Rows, matrix: Matrix) -> list[int]:
+def _sure_places(length: float, per_octave: int, bins: int) -> int:
+    """How many bins lie wholly beyond a length, from 1 down, but for the last.
+
+    Of all rows no more than a share are longer than their root mean square over the root of that share (Chebyshev), so
+    these bins need not be counted, nor their noise.
+
+    >>> _sure_places(0.4, 4, 64), _sure_places(3.0, 4, 64), _sure_places(0.0, 4, 64)
+    (5, 0, 63)
+    """
+    if length <= 0:
+        return bins - 1
+    return min(max(math.floor(-per_octave * math.log2(length)), 0), bins - 1)
+
+
+def _lengths(rows: Rows, matrix: Matrix, fine: bool) -> list[int]:
     spread = WhitenedRows(rows, matrix, "keep")
-    return spread.state(NormPass(spread.schema, None, _BINS)).values()
+    return spread.state(NormPass(spread.schema, None, _BINS * _FINE**fine, fine)).values()
 
 
 def _as_matrix(values: Floats) -> Matrix:

@@ -69,8 +69,7 @@ class SandwichPass(RowPass[Sandwich]):
     @property
     def limit_squared(self) -> Fraction:
         """How far one row moves both matrices together, in cells, squared."""
-        whole = Fraction(self._norm_squared << _WEIGHT_BITS) ** 2
-        return whole * Fraction(5, 4) if isinstance(self.at.loss, TamedPoisson) else whole
+        return Fraction(self._norm_squared << _WEIGHT_BITS) ** 2
 
     @property
     def units(self) -> tuple[Fraction, Fraction]:
@@ -109,7 +108,8 @@ class SandwichPass(RowPass[Sandwich]):
             product = sizes * (whole - sizes) * 2.0 ** (_WEIGHT_BITS - 2 * SLOPE_BITS)
             return np.floor(product * float(_LOGISTIC)), scores
         share = float(loss.curvature / loss.slope)
-        return np.minimum(np.floor(roots * roots * (share * 2.0**_WEIGHT_BITS)), 2.0 ** (_WEIGHT_BITS - 1)), scores
+        left = np.floor((whole - sizes) * 2.0 ** (_WEIGHT_BITS - SLOPE_BITS))  # l'' <= slope - |l'|
+        return np.minimum(np.floor(roots * roots * (share * 2.0**_WEIGHT_BITS)), left), scores
 
     def matrices(self, state: Sandwich) -> tuple[Matrix, Matrix]:
         """Both sums in cells, symmetric. As private as the state."""
