@@ -135,6 +135,8 @@ def test_what_is_out_of_range_is_refused() -> None:
     assert multiclass.softmax_by_corners(1, "1e-6", 2, "0.2") == 0
     assert multiclass.softmax_by_corners(1, "1e-6", 5, 0) == 0
     assert multiclass.softmax_by_corners(1, "1e-6", 5, 100) == 0
+    assert multiclass.softmax_by_corners(1, "1e-6", 10, 5) == 0
+    assert multiclass.softmax_by_corners(10, "1e-100", 1000, 5) == 0
     with pytest.raises(ValueError, match="out of range"):
         corners.corner_atom(Fraction(1), Fraction(1, 8), 3)
     with pytest.raises(ValueError, match="for rows"):

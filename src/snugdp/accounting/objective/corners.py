@@ -33,7 +33,7 @@ _SQUARES = 64  # levels of a squared distance
 _STEPS_PER_M = 32  # steps of the loss for each m, at least
 _STRIDE = 4  # steps from node to node
 _DEVIATIONS_BEYOND = 4  # of the deviate of a row's class beyond the loss: there another class has won
-_MAX_RATIO = 64  # of c to m
+_MAX_RATIO = 8  # of c to m
 _MAX_CLASSES = 4096
 _LEAST_SQUARE, _MOST_SQUARE = Fraction(1, 2**40), Fraction(64)  # of m
 _HALVINGS = 11
@@ -73,7 +73,7 @@ def corner_atom(m_squared: Fraction, kappa: Fraction, classes: int) -> Atom:
     (2, 0.00390625, True)
     """
     if not usable(m_squared, kappa, classes):
-        raise _out_of_range()
+        raise _OutOfRangeError
     whole = Branch(m_squared, Fraction(0))
     return Atom((whole,) * (classes - 1), _levels(_Grid.of(m_squared, kappa, classes)))
 
@@ -92,8 +92,14 @@ def largest_m(
         weights = -np.diff(survival, prepend=1.0)
         return float(weights @ gaussian_deltas(mu, epsilon - losses)) <= delta
 
+    def proved(m: float) -> bool:
+        try:
+            return fits(m)
+        except _OutOfRangeError:
+            return False
+
     guess = roots.bisect(enough, most / 2, most, _HALVINGS)[0]
-    return next((m for slack in _SLACK if fits(m := _short(guess * slack))), 0.0)
+    return next((m for slack in _SLACK if proved(m := _short(guess * slack))), 0.0)
 
 
 def _short(m: float) -> float:
@@ -107,8 +113,11 @@ def _excess(m_squared: Fraction, kappa: Fraction) -> Fraction:
     return kappa - m_squared / 4
 
 
-def _out_of_range() -> ValueError:
-    return ValueError("m, kappa or the number of classes is out of range for the sharp bound: use the plain one")
+class _OutOfRangeError(ValueError):
+    """There are no levels for this run."""
+
+    def __init__(self) -> None:
+        super().__init__("m, kappa or the number of classes is out of range for the sharp bound: use the plain one")
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,7 @@ class _Grid:
         m, c = math.sqrt(m_squared), _excess(m_squared, kappa)
         step = Fraction(2) ** math.floor(math.log2(m / _STEPS_PER_M))
         rare = math.sqrt(2 * (-math.log(TAIL) + math.log(classes)))
-        end, wide = float(c) + m * m / 2 + rare * m, float(_STRIDE * step)
+        end, wide = 2 * float(c) + m * m / 2 + rare * m, float(_STRIDE * step)
         nodes = range(-math.ceil(end / wide), math.ceil(_DEVIATIONS_BEYOND * m / wide) + 1)
         return cls(m_squared, c, classes, step, nodes, math.ceil(end / float(step)))
 
@@ -156,7 +165,7 @@ def _levels(grid: _Grid) -> tuple[Branch, ...]:
         if Fraction(now, one) <= TAIL:
             last = branches[-1]  # the chances of an atom add up to at least 1
             return (*branches[:-1], Branch(last.mu_squared, last.shift, last.weight + Fraction(now, one)))
-    raise _out_of_range()
+    raise _OutOfRangeError
 
 
 def _beyond(grid: _Grid, node: int) -> list[int]:

@@ -224,7 +224,8 @@ class StandardisedClasses(StandardisedRuns):
         """Of whatever case it is."""
         if not self.together:
             return Cost(mu_squared=self._square)
-        return Cost(atoms=(either(*(_as_one_atom(case) for _, case in self._cases)),))
+        failure = max(case.cost.delta for _, case in self._cases)
+        return Cost(atoms=(either(*(_as_one_atom(case) for _, case in self._cases)),), delta=failure)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
