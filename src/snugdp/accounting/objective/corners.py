@@ -37,7 +37,7 @@ _MAX_RATIO = 8  # of c to m
 _MAX_CLASSES = 4096
 _LEAST_SQUARE, _MOST_SQUARE = Fraction(1, 2**40), Fraction(64)  # of m
 _HALVINGS = 11
-_SLACK = (0.9995, 0.998, 0.99, 0.97)
+_SLACK = (0.9998, 0.999, 0.998, 0.99, 0.97)
 
 
 def sparsemax(losses: Sequence[float], c: float) -> float:
