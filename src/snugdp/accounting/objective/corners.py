@@ -37,7 +37,6 @@ _MAX_RATIO = 8  # of c to m
 _MAX_CLASSES = 4096
 _LEAST_SQUARE, _MOST_SQUARE = Fraction(1, 2**40), Fraction(64)  # of m
 _HALVINGS = 11
-_BESIDE_GAUSSIAN = 0.955  # of delta, for a guess: composition puts levels together beside a Gaussian part
 _SLACK = (0.9998, 0.999, 0.998, 0.99, 0.97)
 
 
@@ -70,8 +69,8 @@ def corner_atom(m_squared: Fraction, kappa: Fraction, classes: int) -> Atom:
     Guarantee: with a failure of TAIL it is a cost of the run (corners.proof.md, Theorem 1).
 
     >>> atom = corner_atom(Fraction(1, 20), Fraction(1, 6), 3)
-    >>> len(atom.add), float(atom.remove[0].shift), float(atom.remove[-1].shift) < 3
-    (2, 0.00390625, True)
+    >>> len(atom.add), float(atom.remove[0].shift), float(sum(branch.weight for branch in atom.remove))
+    (2, 0.00390625, 1.0)
     """
     if not usable(m_squared, kappa, classes):
         raise _OutOfRangeError
@@ -86,7 +85,7 @@ def largest_m(
 
     ``budget``: epsilon and delta. Floats make a guess, and nothing is promised of it.
     """
-    epsilon, delta = budget[0], budget[1] * (_BESIDE_GAUSSIAN if mu else 1.0)
+    epsilon, delta = budget
 
     def enough(m: float) -> bool:
         losses, survival = _survival_floats(_Grid.of(Fraction(m) ** 2, kappa, classes))
@@ -206,7 +205,6 @@ class _LossCells:
     first: int
     left: list[int]
     right: list[int]
-    below: int  # all that lies below the first place of a loss: taken for certain
     above: list[int]
 
     @classmethod
@@ -220,24 +218,27 @@ class _LossCells:
             part = (height[k] - height[k + _STRIDE] - at[k] * mass) / wide
             left.append(_up(mass - part))
             right.append(_up(part))
-        return cls(grid.places[0], left, right, 1 << _BITS, [_up(1 - value) for value in under])
+        return cls(grid.places[0], left, right, [_up(1 - value) for value in under])
 
     def survival(self, grid: _Grid, loss: int, beyond: list[list[int]]) -> int:
         """How likely the loss is larger than so many steps, rounded up (line 5)."""
-        level = grid.squares(loss)
-        total, place, before = 0, _STRIDE * grid.nodes[0] + loss - self.first, -1
-        for row in beyond:
-            chance = row[level]
-            if chance > _HALF:
-                break
-            rate = chance + (chance * chance >> _BITS) + 1
-            if before < 0:
-                total += rate * self.below
+        level, one = grid.squares(loss), 1 << _BITS
+        at = _STRIDE * grid.nodes[0] + loss - self.first
+        left = beyond[0][level]
+        total = one * one if left > _HALF else _rate(left) * one
+        for row in beyond[1:]:
+            right = row[level]
+            if max(left, right) > _HALF:
+                total += min(right, one) * (self.left[at] + self.right[at])
             else:
-                total += before * self.left[place - _STRIDE] + rate * self.right[place - _STRIDE]
-            before, place = rate, place + _STRIDE
-        certain = 1 << _BITS if before < 0 else self.above[place - _STRIDE]
-        return min(1 << _BITS, -(-total >> _BITS) + certain)
+                total += _rate(left) * self.left[at] + _rate(right) * self.right[at]
+            left, at = right, at + _STRIDE
+        return min(one, -(-total >> _BITS) + self.above[at])
+
+
+def _rate(chance: int) -> int:
+    """Not below -log(1 - chance), for chances of at most 1/2."""
+    return chance + (chance * chance >> _BITS) + 1
 
 
 def _after(places: range) -> range:
@@ -260,13 +261,14 @@ def _survival_floats(grid: _Grid) -> tuple[Floats, Floats]:
     laws = np.column_stack([ends[:, :1], np.diff(ends, axis=1), 1 - ends[:, -1:]])
     beyond = np.stack([_beyond_floats(law, grid.classes - 1) for law in laws])
     losses = np.arange(1, grid.losses + 1)
-    rates = beyond[:, [grid.squares(int(loss)) for loss in losses]]
-    rates = np.where(rates > 0.5, 1.0, rates * (1 + rates))
+    chances = beyond[:, [grid.squares(int(loss)) for loss in losses]]
+    rates = chances * (1 + chances)
     at = ((start[:, 0] - m * m / 2)[:, None] + step * losses) / deviation
     under, height, wide = ndtr(at), np.exp(-at * at / 2) / math.sqrt(2 * math.pi), _STRIDE * step / deviation
     mass = np.diff(under, axis=0)
     right = (-np.diff(height, axis=0) - at[:-1] * mass) / wide
-    total = ((mass - right) * rates[:-1] + right * rates[1:]).sum(axis=0) + rates[0] * under[0] + 1 - under[-1]
+    inside = np.where(chances[1:] > 0.5, mass * chances[1:], (mass - right) * rates[:-1] + right * rates[1:])
+    total = inside.sum(axis=0) + rates[0] + 1 - under[-1]
     survival: Floats = np.minimum.accumulate(np.minimum(total, 1.0))
     return np.multiply(step, losses, dtype=np.float64), survival
 

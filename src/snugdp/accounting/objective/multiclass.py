@@ -140,7 +140,7 @@ def softmax_by_corners(
     binary or as it prints. With ``fits``, that is what is proved of it instead.
 
     >>> round(softmax_by_corners(1, "1e-6", 10, "0.2"), 3)
-    0.202
+    0.204
     """
     level, goal, rest = positive(epsilon, "epsilon"), probability(delta, "delta"), nonnegative(mu, "mu") ** 2
     size, many = nonnegative(kappa, "kappa"), _classes(classes)
