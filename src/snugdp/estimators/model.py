@@ -71,7 +71,6 @@ class LinearModel(PrivateEstimator):
 
     _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
     _private_weight = True
-    _standardises = True  # rows whose bounds are found
     _named = False  # whether scikit-learn knows the features of an open fit
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:

@@ -64,7 +64,11 @@ class AdditiveModel(LinearModel):
         if isinstance(self.linear, str) or not isinstance(self.linear, Sequence):
             raise TypeError('linear must be a list of names of columns, such as ["age"]')
         budget = self._promised()
-        return Curves(len(Spline(0, 1, cells=self.cells).knots) - 1, tuple(self.linear), gaussian.mu(budget.epsilon, budget.delta / 2))
+        return Curves(
+            len(Spline(0, 1, cells=self.cells).knots) - 1,
+            tuple(self.linear),
+            gaussian.mu(budget.epsilon, budget.delta / 2),
+        )
 
     def _layout_of(self, found: FoundBounds, response: Response) -> Layout:
         """The columns as they were found, with curves."""

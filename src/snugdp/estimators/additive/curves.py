@@ -73,7 +73,7 @@ class EffectCurve:
         be told from noise, and the model says that it is straight, it counts how far it may bend all the same.
         """
         if self.deviations is None:
-            raise ValueError("nothing is known of the noise of this curve: models of more than two classes have no band")
+            raise ValueError("the noise of this curve is not known: models of more than two classes have no band")
         if not 0 < level < 1:
             raise ValueError("level must lie between 0 and 1, such as 0.95")
         half = NormalDist().inv_cdf((1 + level) / 2) * self.deviations

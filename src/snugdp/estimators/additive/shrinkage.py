@@ -2,9 +2,9 @@
 
 A fit releases the coefficients of bends, and how much noise was added to its objective. Bends of a straight effect are
 noise alone, of a size that released numbers tell but for two factors: how much the rows say (``curvature``), and how
-much larger the noise is than where all columns are unrelated (``louder``). Both are those under which all released bends
-together are most likely. The size of the true bends of a column is not known either: all sizes count, from 0 on, as far
-as its released bends make them likely. What is kept is the mean of what the true bends may be, and how far they may lie
+much larger the noise is than where all columns are unrelated (``louder``). Both are those that make all released bends
+together most likely. The size of the true bends of a column is not known either: all sizes count, from 0 on, as far as
+its released bends make them likely. What is kept is the mean of what the true bends may be, and how far they may lie
 from it is the width of the curve's band. It is a function of what was released, and costs nothing.
 """
 

@@ -170,7 +170,6 @@ class OpenFit:
             self._budget,
             constant,
             self.response.joint,
-            standardised=self.model._standardises,
             counts=counts,
             rows=whole_rows(self.model.rows),
             curves=self.model._curves,

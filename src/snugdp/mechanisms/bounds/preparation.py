@@ -93,9 +93,10 @@ class TablePreparation:
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this is proved for neighbours="add_remove" only: give the budget that relation')
         if self.standardised and self.most_levels < 0:
+            fewer = "" if self.curves is None else "give curves fewer cells, "
             raise ValueError(
-                f"the rows would have more than {_MOST_ENTRIES:,} entries: leave out columns, list fewer values, or "
-                'leave out missing="indicator"'
+                f"the rows would have more than {_MOST_ENTRIES:,} entries: {fewer}leave out columns, list fewer "
+                'values, or leave out missing="indicator"'
             )
 
     @cached_property
@@ -214,7 +215,8 @@ class TablePreparation:
         """What was found; nothing if the target was not, or if there is nothing to learn from."""
         declared = self._settled(data, noise)  # 0
         looks = self._looks_at(declared) if declared.open_columns else None
-        seen, rows = ({}, _UNCOUNTED) if looks is None else looks.draw(data, noise)  # 1
+        uncounted = 1.0 if self.curves is None else _UNCOUNTED
+        seen, rows = ({}, uncounted) if looks is None else looks.draw(data, noise)  # 1
         found = self._aimed(FoundBounds(declared, {**known_columns(declared), **self._kept(seen)}, max(rows, 1.0), 1.0))
         if found is None:  # 2
             return None

@@ -17,14 +17,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from snugdp.tables.found import Flag, FoundNumber
-from snugdp.tables.layouts.arrays import one_for_each
 from snugdp.tables.layouts.standardised import AnyScale, Entry, Standard, StandardisedLayout, usual_square
 from snugdp.tables.schema.kinds import Column, Number, Spline
 from snugdp.tables.schema.scaling import Bits, Floats, Indicated
-from snugdp.tables.schema.schema import Coefficients, entry_names
+from snugdp.tables.schema.schema import entry_names
 
 _ROOT = math.sqrt(3)  # half of the range of an even number, in deviations
 _REACH = 3.0  # scales from the centre of a number to the first and the last knot, at most
@@ -63,8 +62,8 @@ class Curves:
 class Bends:
     """Bends between two ends, in scales from the centre. ``images``: of the knots, one in each row.
 
-    ``squares``, ``turned``: their mean squares along the axes where they are unrelated, as far as can be told, and these
-    axes, one in each column.
+    ``squares``, ``turned``: their mean squares along the axes where they are unrelated, as far as can be told, and
+    these axes, one in each column.
     """
 
     images: Floats
@@ -164,7 +163,8 @@ class StandardCurve:
         z = out[0]
         Standard(self.found).write(raw, out[:1])  # 1
         sides = (low - z, z - high)
-        for side, entry in zip((side for side, is_open in zip(sides, self.tails, strict=True) if is_open), out[cells:]):
+        beyond = [side for side, is_open in zip(sides, self.tails, strict=True) if is_open]
+        for side, entry in zip(beyond, out[cells:], strict=True):
             np.maximum(side, 0.0, out=entry)  # 3
         np.clip(z, low, high, out=z)
         place = np.clip((z - low) * (cells / (high - low)), 0.0, float(cells))
@@ -266,7 +266,10 @@ class CurvedLayout(StandardisedLayout):
         kind, per = scale.kind, 1 / scale.found.scale
         knots = [Entry(entry, 1.0, 0.0) for entry in entry_names(name, kind)]
         sides = ((f"{name} below {kind.knots[0]:.6g}", -per), (f"{name} above {kind.knots[-1]:.6g}", per))
-        return [*knots, *(Entry(side, slope, 0.0) for (side, slope), is_open in zip(sides, scale.tails, strict=True) if is_open)]
+        return [
+            *knots,
+            *(Entry(side, slope, 0.0) for (side, slope), is_open in zip(sides, scale.tails, strict=True) if is_open),
+        ]
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -302,7 +302,6 @@ class StandardisedLayout:
         names = tuple(entry.name for entry in self._entries)
         return Coefficients(names, values, float(middle + constant - values @ centres))
 
-
     def _shown(self, theta: Floats) -> Floats:
         """What belongs to the entries that are shown."""
         return theta
