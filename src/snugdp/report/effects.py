@@ -12,8 +12,8 @@ from snugdp.report.words import number
 
 NOTE = (
     "How the answer changes with each number, all else being equal; only differences along a curve say something. "
-    "Curves are shrunk towards straight lines as far as their bends look like noise. Broken lines are a band for privacy "
-    "noise and chance: at each place the true effect lies in it with a probability of about 95 %."
+    "Curves are shrunk towards straight lines as far as their bends look like noise. Broken lines are a band for "
+    "privacy noise and chance: at each place the true effect lies in it with a probability of about 95 %."
 )
 _TICKS = 3
 

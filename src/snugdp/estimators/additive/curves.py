@@ -90,7 +90,8 @@ class EffectCurve:
 
 def curves_of(layout: Any, every: Coefficients, spread: Mapping[str, Floats]) -> dict[str, EffectCurve]:
     """Those of a linear function with an entry for every knot. ``spread``: the covariance of their lines and bends."""
-    inner: CurvedLayout = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    inner: Any = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    assert isinstance(inner, CurvedLayout)
     half = 1.0 if isinstance(layout, UnitlessLayout) else layout.target_units[1]
     given = dict(zip(every.names, every.values.tolist(), strict=True))
     found = {}

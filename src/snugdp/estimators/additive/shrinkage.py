@@ -4,8 +4,10 @@ A fit releases the coefficients of bends, and how much noise was added to its ob
 noise alone, of a size that released numbers tell but for two factors: how much the rows say (``curvature``), and how
 much larger the noise is than where all columns are unrelated (``louder``). Both are those that make all released bends
 together most likely. The size of the true bends of a column is not known either: all sizes count, from 0 on, as far as
-its released bends make them likely. What is kept is the mean of what the true bends may be, and how far they may lie
-from it is the width of the curve's band. It is a function of what was released, and costs nothing.
+its released bends make them likely. That tells which part of what was released is no noise. Where it is most, all bends
+are kept as they are; where it is little, none is. They are not shrunk one by one: where rows hold a few values only,
+the line and the bends share an effect, and without some of them it would be another. How far the true bends may lie
+from what is likely is the width of the curve's band. All of it is a function of what was released, and costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _LOUDER = np.geomspace(1.0, 8.0, 7)  # the noise of bends, as against unrelated 
 _SIZES = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 26)])  # of true bends, in units of noise over ridge
 _BELIEF = np.log(np.concatenate([[0.5], np.full(26, 0.5 / 26)]))  # half: no bends at all
 _LABELS = 0.25  # the largest curvature of a logistic loss, and the largest variance of its slope
+_SHARP = 2  # how fast a curve goes from its line to all of its bends
 _FLAT = 1e-9  # the least mean square of a bend
+_NOTHING = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +105,18 @@ class _Column:
         return float(logsumexp(self._likely(noise, prior)))
 
     def kept(self, noise: _Noise, prior: Floats) -> tuple[Floats, Floats]:
-        """The mean of what the bends may be, and the covariance of the line and the bends."""
+        """All bends, or none of them, or a part of all where that is in doubt; and the covariance of line and bends."""
         seen, variance, left = self._seen(noise)
         weights = softmax(self._likely(noise, prior))
         trusted = (prior * left[:, None]) ** 2 / (variance[:, None] + (prior * left[:, None]) ** 2)
         means = seen[:, None] * trusted
-        mean = means @ weights
-        own = (trusted * (variance / left**2)[:, None] + (means - mean[:, None]) ** 2) @ weights
+        spread_of_means = (means - (means @ weights)[:, None]) ** 2
+        own = (trusted * (variance / left**2)[:, None] + spread_of_means) @ weights
+        energy = np.maximum(self.scale.bends.squares, _FLAT) * seen**2
+        sure = float(energy @ (trusted @ weights)) / max(float(energy.sum()), _NOTHING)
+        part = sure**_SHARP / (sure**_SHARP + (1 - sure) ** _SHARP)
         turned, cells = self.scale.bends.turned, self.scale.kind.cells
         spread = np.zeros((cells, cells))
         spread[0, 0] = noise.of(1.0)[0]
         spread[1:, 1:] = (turned * own) @ turned.T
-        return turned @ mean, spread
+        return part * self.theta[1:], spread

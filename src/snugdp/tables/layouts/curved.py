@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.tables.found import Flag, FoundNumber
-from snugdp.tables.layouts.standardised import AnyScale, Entry, Standard, StandardisedLayout, usual_square
+from snugdp.tables.layouts.standardised import Entry, Standard, StandardisedLayout, usual_square
 from snugdp.tables.schema.kinds import Column, Number, Spline
+from snugdp.tables.schema.missing import entry_name
 from snugdp.tables.schema.scaling import Bits, Floats, Indicated
 from snugdp.tables.schema.schema import entry_names
 
@@ -205,7 +206,7 @@ class CurvedLayout(StandardisedLayout):
         """Splines are what this is for."""
 
     @cached_property
-    def columns(self) -> Mapping[str, Column]:  # type: ignore[override]
+    def columns(self) -> Mapping[str, Column]:
         """The columns that are read: a number with a curve is a spline, between ends that are public or released."""
         return {name: self._kind(name, kind) for name, kind in self.bounds.declared.columns.items()}
 
@@ -232,7 +233,7 @@ class CurvedLayout(StandardisedLayout):
         """How long bends are, as against lines."""
         return self.curves.bend(self.bounds.rows, len(self.columns) - (self.target is not None))
 
-    def _scale(self, name: str, kind: Column) -> AnyScale:
+    def _scale(self, name: str, kind: Column) -> Any:
         found = self.bounds.get(name)
         if isinstance(kind, Spline) and isinstance(found, FoundNumber):
             even = found.flag is Flag.PUBLIC  # rows are taken to fill public bounds
@@ -242,9 +243,10 @@ class CurvedLayout(StandardisedLayout):
     @property
     def curved(self) -> dict[str, tuple[int, StandardCurve]]:
         """The numbers with curves: where their entries begin, and how they are read."""
-        found, at = {}, 0
+        found: dict[str, tuple[int, StandardCurve]] = {}
+        at = 0
         for name, whole in self._scales.items():
-            scale = whole.scale if isinstance(whole, Indicated) else whole
+            scale: Any = whole.scale if isinstance(whole, Indicated) else whole
             if isinstance(scale, StandardCurve):
                 found[name] = at, scale
             at += whole.width
@@ -276,13 +278,13 @@ class CurvedLayout(StandardisedLayout):
         """The names of the entries of a vector, in order; the constant comes last."""
         names: list[str] = []
         for name, whole in self._scales.items():
-            scale = whole.scale if isinstance(whole, Indicated) else whole
+            scale: Any = whole.scale if isinstance(whole, Indicated) else whole
             if isinstance(scale, StandardCurve):
                 bends = [f"{name} bend {place}" for place in range(1, scale.kind.cells)]
                 own = [name, *bends, *(entry.name for entry in self._entries_of(name, scale)[scale.kind.cells + 1 :])]
             else:
                 own = [entry.name for entry in self._entries_of(name, scale)]
-            names += [*own, *self._indicator_names(name, whole)]
+            names += [*own, entry_name(name)] if isinstance(whole, Indicated) else own
         return (*names, "intercept") if self.constant else tuple(names)
 
     def _shown(self, theta: Floats) -> Floats:

@@ -192,12 +192,9 @@ class StandardisedLayout:
         found: list[Entry] = []
         for name, whole in self._scales.items():
             found += self._entries_of(name, whole.scale if isinstance(whole, Indicated) else whole)
-            found += [Entry(entry, whole.limit, 0.0) for entry in self._indicator_names(name, whole)]
+            if isinstance(whole, Indicated):
+                found.append(Entry(gaps.entry_name(name), whole.limit, 0.0))
         return tuple(found)
-
-    @staticmethod
-    def _indicator_names(name: str, whole: AnyScale) -> list[str]:
-        return [gaps.entry_name(name)] if isinstance(whole, Indicated) else []
 
     def _entries_of(self, name: str, scale: Any) -> list[Entry]:
         if isinstance(scale, Standard | StandardDate):
