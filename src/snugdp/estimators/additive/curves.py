@@ -96,7 +96,7 @@ def curves_of(layout: Any, every: Coefficients, spread: Mapping[str, Floats]) ->
     given = dict(zip(every.names, every.values.tolist(), strict=True))
     found = {}
     for name, (_, scale) in inner.curved.items():
-        knots = scale.kind.knots
+        knots = scale.knots
         values = np.array([given[entry] for entry in entry_names(name, scale.kind)])
         gap, middle = given.get(entry_name(name)), float(values.mean())
         slopes = given.get(f"{name} below {knots[0]:.6g}", 0.0), given.get(f"{name} above {knots[-1]:.6g}", 0.0)

@@ -125,15 +125,20 @@ class StandardCurve:
     bend: float
 
     @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """Where the pieces of the curve meet."""
+        return self.kind.knots
+
+    @cached_property
     def ends(self) -> tuple[float, float]:
         """The first and the last knot, in scales from the centre."""
-        low, high = ((end - self.found.centre) / self.found.scale for end in (self.kind.knots[0], self.kind.knots[-1]))
+        low, high = ((end - self.found.centre) / self.found.scale for end in (self.knots[0], self.knots[-1]))
         return low, high
 
-    @property
+    @cached_property
     def tails(self) -> tuple[bool, bool]:
         """Whether numbers may lie below the first knot, and above the last."""
-        return self.found.lower < self.kind.knots[0], self.found.upper > self.kind.knots[-1]
+        return self.found.lower < self.knots[0], self.found.upper > self.knots[-1]
 
     @property
     def bends(self) -> Bends:
@@ -180,7 +185,7 @@ class StandardCurve:
         if gaps is not None:
             out[:, gaps] = 0.0
 
-    @property
+    @cached_property
     def at_knots(self) -> Floats:
         """What the line and the bends are at every knot."""
         return np.column_stack([np.linspace(*self.ends, self.kind.cells + 1), self.bends.images * self.bend])
@@ -240,7 +245,7 @@ class CurvedLayout(StandardisedLayout):
             return StandardCurve(replace(found, scale=float(kind.half) / _ROOT) if even else found, kind, self.bend)
         return super()._scale(name, kind)
 
-    @property
+    @cached_property
     def curved(self) -> dict[str, tuple[int, StandardCurve]]:
         """The numbers with curves: where their entries begin, and how they are read."""
         found: dict[str, tuple[int, StandardCurve]] = {}
@@ -267,13 +272,13 @@ class CurvedLayout(StandardisedLayout):
             return super()._entries_of(name, scale)
         kind, per = scale.kind, 1 / scale.found.scale
         knots = [Entry(entry, 1.0, 0.0) for entry in entry_names(name, kind)]
-        sides = ((f"{name} below {kind.knots[0]:.6g}", -per), (f"{name} above {kind.knots[-1]:.6g}", per))
+        sides = ((f"{name} below {scale.knots[0]:.6g}", -per), (f"{name} above {scale.knots[-1]:.6g}", per))
         return [
             *knots,
             *(Entry(side, slope, 0.0) for (side, slope), is_open in zip(sides, scale.tails, strict=True) if is_open),
         ]
 
-    @property
+    @cached_property
     def features(self) -> tuple[str, ...]:
         """The names of the entries of a vector, in order; the constant comes last."""
         names: list[str] = []
