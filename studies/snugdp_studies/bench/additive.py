@@ -26,8 +26,8 @@ Table: TypeAlias = tuple[Floats, Floats]
 PEER = "DP-EBM"
 NOTE = (
     "Means over {splits} splits, 30 % of the rows held out. NOT PRIVATE: seeded noise. DP-EBM has true minima and "
-    "maxima as public bounds; lines and curves find theirs in private. Constants were chosen on other made-up tables; one "
-    "rule, that a column keeps all bends or none, after a look at bike and elevators."
+    "maxima as public bounds; lines and curves find theirs in private. Constants were chosen on other made-up tables; "
+    "one rule, that a column keeps all bends or none, after a look at bike and elevators."
 )
 MISSING = "DP-EBM is left out: pip install interpret-core"
 _HELD_OUT = 0.3
