@@ -34,14 +34,14 @@ _NOTHING = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledBends:
     """The coefficients with shrunken bends. ``spread``: by column, the covariance of its line and bends."""
 
     theta: Floats
     spread: Mapping[str, Floats]
 
 
-def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> Settled | None:
+def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> SettledBends | None:
     """What is kept of one linear function; None where released numbers do not tell how much noise there is."""
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
     ridge, sigma = released.get("ridge"), released.get("sigma")
@@ -62,7 +62,7 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     spread = {}
     for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
         whole[at + 1 : at + scale.kind.cells], spread[name] = part.kept(noise, prior)
-    return Settled(whole, spread)
+    return SettledBends(whole, spread)
 
 
 @dataclass(frozen=True)

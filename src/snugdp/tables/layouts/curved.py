@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.tables.found import Flag, FoundNumber
-from snugdp.tables.layouts.standardised import Entry, Standard, StandardisedLayout, usual_square
+from snugdp.tables.layouts.standardised import ShownEntry, Standard, StandardisedLayout, usual_square
 from snugdp.tables.schema.kinds import Column, Number, Spline
 from snugdp.tables.schema.missing import entry_name
 from snugdp.tables.schema.scaling import Bits, Floats, Indicated
@@ -266,16 +266,20 @@ class CurvedLayout(StandardisedLayout):
         ]
         return max(sum(parts) + (self.constant and self.joint), 1.0)
 
-    def _entries_of(self, name: str, scale: Any) -> list[Entry]:
+    def _entries_of(self, name: str, scale: Any) -> list[ShownEntry]:
         """A curve by its values at the knots, and by its slopes beyond them."""
         if not isinstance(scale, StandardCurve):
             return super()._entries_of(name, scale)
         kind, per = scale.kind, 1 / scale.found.scale
-        knots = [Entry(entry, 1.0, 0.0) for entry in entry_names(name, kind)]
+        knots = [ShownEntry(entry, 1.0, 0.0) for entry in entry_names(name, kind)]
         sides = ((f"{name} below {scale.knots[0]:.6g}", -per), (f"{name} above {scale.knots[-1]:.6g}", per))
         return [
             *knots,
-            *(Entry(side, slope, 0.0) for (side, slope), is_open in zip(sides, scale.tails, strict=True) if is_open),
+            *(
+                ShownEntry(side, slope, 0.0)
+                for (side, slope), is_open in zip(sides, scale.tails, strict=True)
+                if is_open
+            ),
         ]
 
     @cached_property

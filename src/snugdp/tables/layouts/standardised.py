@@ -97,7 +97,7 @@ class StandardLevels(OneHot):
 AnyScale: TypeAlias = Sign | Standard | StandardDate | StandardLevels | Indicated
 
 
-class Entry(NamedTuple):
+class ShownEntry(NamedTuple):
     """An entry of a vector in the user's units: ``slope * (x - centre)``."""
 
     name: str
@@ -188,23 +188,23 @@ class StandardisedLayout:
         return StandardLevels(found.values, 1.0, factors, _weights(found) if self.usual else ())
 
     @cached_property
-    def _entries(self) -> tuple[Entry, ...]:
-        found: list[Entry] = []
+    def _entries(self) -> tuple[ShownEntry, ...]:
+        found: list[ShownEntry] = []
         for name, whole in self._scales.items():
             found += self._entries_of(name, whole.scale if isinstance(whole, Indicated) else whole)
             if isinstance(whole, Indicated):
-                found.append(Entry(gaps.entry_name(name), whole.limit, 0.0))
+                found.append(ShownEntry(gaps.entry_name(name), whole.limit, 0.0))
         return tuple(found)
 
-    def _entries_of(self, name: str, scale: Any) -> list[Entry]:
+    def _entries_of(self, name: str, scale: Any) -> list[ShownEntry]:
         if isinstance(scale, Standard | StandardDate):
             number = scale.found if isinstance(scale, Standard) else scale.number.found
             first, *turns = entry_names(name, self.columns[name])
-            return [_entry(first, number), *(Entry(turn, _ROOT, 0.0) for turn in turns)]
+            return [_entry(first, number), *(ShownEntry(turn, _ROOT, 0.0) for turn in turns)]
         if isinstance(scale, StandardLevels):
             pairs = zip(scale.values, scale.factors, strict=True)
-            return [Entry(f"{name}={value}", factor, 0.0) for value, factor in pairs]
-        return [Entry(name, 2.0, 0.5)]
+            return [ShownEntry(f"{name}={value}", factor, 0.0) for value, factor in pairs]
+        return [ShownEntry(name, 2.0, 0.5)]
 
     @property
     def usual_levels(self) -> dict[str, tuple[float, ...]]:
@@ -324,13 +324,13 @@ def _square(scale: AnyScale | Scale) -> float:
     return 0.0 if absent else (max(found.upper - found.centre, found.centre - found.lower) / found.scale) ** 2
 
 
-def _entry(name: str, number: FoundNumber) -> Entry:
+def _entry(name: str, number: FoundNumber) -> ShownEntry:
     """A number in the user's units; one that hardly ever changes has no slope, and counts as the step to its bound."""
     if number.flag is Flag.NOT_FOUND:
-        return Entry(name, 0.0, number.centre)
+        return ShownEntry(name, 0.0, number.centre)
     if number.flag is Flag.CONSTANT:
-        return Entry(f"{name} beyond {number.centre:.6g}", (number.upper - number.centre) / number.scale, 0.0)
-    return Entry(name, 1 / number.scale, number.centre)
+        return ShownEntry(f"{name} beyond {number.centre:.6g}", (number.upper - number.centre) / number.scale, 0.0)
+    return ShownEntry(name, 1 / number.scale, number.centre)
 
 
 def _weights(found: FoundLevels) -> tuple[float, ...]:
