@@ -67,6 +67,7 @@ TOPICS = (
     "room",
     "kept_rows",
     "intervals",
+    "bends",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -86,7 +86,8 @@ def compared(layout: Layout) -> Mapping[str, Column]:
     if isinstance(inner, Schema):
         columns, constant = dict(inner.columns), inner.intercept
     elif isinstance(inner, StandardisedLayout):
-        columns, constant = inner.bounds.kinds, inner.constant
+        splines = {name: kind for name, kind in inner.columns.items() if isinstance(kind, Spline)}
+        columns, constant = {**inner.bounds.kinds, **splines}, inner.constant
     else:
         return {}
     return {name: kind for name, kind in columns.items() if name != inner.target} if constant else {}

@@ -36,6 +36,7 @@ from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
 from snugdp.tables.layouts.arrays import ArraySource
+from snugdp.tables.layouts.curved import Curves
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
@@ -70,7 +71,6 @@ class LinearModel(PrivateEstimator):
 
     _error_of, _without_test = ErrorOf.PREDICTION, "adassp"
     _private_weight = True
-    _standardises = True  # rows whose bounds are found
     _named = False  # whether scikit-learn knows the features of an open fit
 
     def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
@@ -161,6 +161,11 @@ class LinearModel(PrivateEstimator):
         if self.schema is None:
             return self.x_norm is None
         return isinstance(self.schema, Schema) and not self.schema.complete
+
+    @property
+    def _curves(self) -> Curves | None:
+        """Which numbers have curves, in an additive model."""
+        return None
 
     def _layout_of(self, found: FoundBounds, response: Response) -> Layout:
         """How rows are read by what was found."""

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from snugdp.estimators.additive.curves import EffectCurve
+from snugdp.estimators.additive.curves import EffectCurve, Floats
 from snugdp.report.drawing import SMALL, Axes, Axis, linear
 from snugdp.report.words import number
 
 NOTE = (
     "How the answer changes with each number, all else being equal; only differences along a curve say something. "
-    "Wiggles may be privacy noise: what several knots in a row agree on is more certain than a single one."
+    "Curves are shrunk towards straight lines as far as their bends look like noise. Broken lines are a band for "
+    "privacy noise and chance: at each place the true effect lies in it with a probability of about 95 %."
 )
 _TICKS = 3
 
@@ -22,8 +23,8 @@ def plots_of(curves: Mapping[str, EffectCurve], most: int) -> tuple[Markup, ...]
     ranked = sorted(curves.values(), key=lambda curve: float(curve.values.min() - curve.values.max()))[:most]
     if not ranked:
         return ()
-    low = min(float(curve.values.min()) for curve in ranked)
-    high = max(float(curve.values.max()) for curve in ranked)
+    low = min(float(_sides(curve)[0].min()) for curve in ranked)
+    high = max(float(_sides(curve)[1].max()) for curve in ranked)
     return tuple(_plot(curve, low, high if high > low else low + 1.0) for curve in ranked)
 
 
@@ -39,7 +40,15 @@ def _plot(curve: EffectCurve, low: float, high: float) -> Markup:
         f"From {_written(float(curve.values[least]))} at {_written(curve.knots[least])} to "
         f"{_written(float(curve.values[largest]))} at {_written(curve.knots[largest])}."
     )
-    return axes.drawing(told, [axes.line(list(zip(curve.knots, curve.values, strict=True)), "curve")], curve.name)
+    drawn = [axes.line(list(zip(curve.knots, curve.values, strict=True)), "curve")]
+    if curve.deviations is not None:
+        drawn = [*(axes.line(list(zip(curve.knots, side, strict=True)), "guess") for side in curve.band()), *drawn]
+    return axes.drawing(told, drawn, curve.name)
+
+
+def _sides(curve: EffectCurve) -> tuple[Floats, Floats]:
+    """Between which a curve is drawn: its band, if it has one."""
+    return (curve.values, curve.values) if curve.deviations is None else curve.band()
 
 
 def _even(low: float, high: float) -> tuple[float, ...]:

@@ -601,6 +601,7 @@ def additive(
     delta: Delta = 1e-6,
     rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table.")] = 10_000,
     splits: Annotated[int, typer.Option(min=1, help="Splits of each table.")] = 2,
+    bands: Annotated[bool, typer.Option("--bands", help="How often bands hold the true curves.")] = False,
 ) -> None:
     """Additive models beside lines and DP-EBM: R squared on rows that were held out.
 
@@ -615,6 +616,9 @@ def additive(
         if unknown := [name for name in chosen if name not in known]:
             raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
         budgets = numbers(epsilons)
+        if bands:
+            _show_bands(console, CurveSetting(data, chosen, budgets, delta, rows, splits))
+            return
         work = run(CurveSetting(data, chosen, budgets, delta, rows, splits))
         found = list(watched(console, "Fitting", work, len(chosen) * len(budgets)))
     heads = (f"R squared, delta {delta:g}", "rows", "columns", "epsilon", *contenders())
@@ -626,6 +630,22 @@ def additive(
     say(console, NOTE.format(splits=splits))
     if PEER not in contenders():
         say(console, MISSING)
+        return
+    best = sum(one.scores["curves"] >= one.scores[PEER] for one in found)
+    line = sum(one.scores["curves"] >= one.scores["line"] - 0.02 for one in found)
+    say(console, f"Curves are ahead of DP-EBM in {best} of {len(found)} cells, and within .02 of the line in {line}.")
+
+
+def _show_bands(console: Console, setting: Any) -> None:
+    from snugdp_studies.bench.additive import KINDS, bands
+
+    if unknown := [name for name in setting.tables if name not in KINDS]:
+        raise ValueError(f"the true curves of {unknown[0]} are not known: --bands is for made-up tables")
+    told = [
+        (one.table, f"{one.epsilon:g}", f"{one.held:.0%}", f"{one.width:.3f}", f"{one.error:.3f}")
+        for one in bands(setting)
+    ]
+    console.print(table(("95 % bands", "epsilon", "held at knots", "mean half width", "mean error"), told))
 
 
 def _bounds_row(found: BoundsComparison) -> tuple[str, ...]:

@@ -45,6 +45,12 @@ def test_a_curve_is_found_where_a_line_sees_little() -> None:
     assert error(line) > 0.2
     ages = curve.curves()["age"]
     assert ages.knots == Spline(0, 10).knots
+    low, high = ages.band()
+    assert (low < ages.values).all()
+    assert (ages.values < high).all()
+    truth = np.sin(ages.knots) - np.sin(ages.knots).mean()
+    assert np.mean((low < truth) & (truth < high)) > 0.8
+    assert np.diff(ages.band(0.5), axis=0).max() < np.diff(ages.band(), axis=0).max()
     assert np.abs(ages.at([1.5, 4.7]) - ages.at([1.5, 4.7]).mean() - [1, -1]).max() < 0.3
 
 
@@ -84,9 +90,10 @@ def test_more_than_two_classes_have_curves_each() -> None:
 
 def test_a_linear_column_stays_a_line() -> None:
     model = AdditiveRegressor(epsilon=2, schema=PUBLIC, linear=["age"], noise=Simulation(1)).fit(TABLE)
-    line = LinearRegression(epsilon=2, schema=PUBLIC, missing="indicator", noise=Simulation(1)).fit(TABLE)
     assert model.curves() == {}
-    np.testing.assert_array_equal(model.coef_, line.coef_)
+    assert model.coef_names_[0] == "age"
+    steps = np.diff(model.predict(pl.DataFrame({"age": [0.0, 4.0, 8.0], "city": ["Oslo"] * 3})))
+    assert steps[0] == pytest.approx(steps[1]) == pytest.approx(4 * model.coef_[0])
 
 
 def test_what_is_wrong_is_said_before_the_charge() -> None:
@@ -188,3 +195,56 @@ def test_predictions_are_the_sum_of_the_curves() -> None:
     curve = model.curves()["age"]
     oslo = pl.DataFrame({"age": [2.0, 7.0, 11.0], "city": ["Oslo"] * 3})
     np.testing.assert_allclose(np.diff(model.predict(oslo)), np.diff(curve.at(oslo["age"])), atol=1e-9)
+
+
+def straight(rows: int, seed: int) -> tuple[Any, Any]:
+    draw = np.random.default_rng([25, seed])
+    X = draw.normal(size=(rows, 8))
+    return X, X @ np.linspace(1, -1, 8) + draw.normal(size=rows)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_straight_effects_stay_lines(epsilon: float) -> None:
+    """The default: bends that look like noise are shrunk, so that little is lost to a linear model."""
+    X, y = straight(9000, 1)
+    curve = AdditiveRegressor(epsilon=epsilon, noise=Simulation(1)).fit(X[:6000], y[:6000])
+    line = LinearRegression(epsilon=epsilon, noise=Simulation(1)).fit(X[:6000], y[:6000])
+    lost = [np.mean((one.predict(X[6000:]) - y[6000:]) ** 2) / np.var(y[6000:]) for one in (curve, line)]
+    assert lost[0] < lost[1] + 0.02
+    bent = AdditiveRegressor(epsilon=epsilon, noise=Simulation(1)).fit(X, np.abs(X[:, 0]) + X[:, 1] + y / 10)
+    curves = bent.curves()
+    assert curves["x0"].at([-1.5, 1.5]).min() > curves["x0"].at([0.0])[0] + 0.8
+    assert abs(curves["x1"].at([-1.5, 1.5]).mean() - curves["x1"].at([0.0])[0]) < 0.2
+
+
+def test_what_is_shrunk_is_a_function_of_what_was_released(tmp_path: Path) -> None:
+    model = AdditiveRegressor(noise=Simulation(1)).fit(TABLE, "y")
+    snugdp.save(model, tmp_path / "model.json")
+    read = snugdp.load(tmp_path / "model.json").curves()["age"]
+    assert isinstance(read, EffectCurve)
+    np.testing.assert_array_equal(read.values, model.curves()["age"].values)
+    np.testing.assert_array_equal(read.deviations, model.curves()["age"].deviations)
+
+
+def test_a_curve_goes_on_beyond_its_knots() -> None:
+    draw = np.random.default_rng(5)
+    X = draw.lognormal(0, 1, (8000, 2))
+    model = AdditiveRegressor(epsilon=4, noise=Simulation(1)).fit(X, X[:, 0] + draw.normal(0, 0.2, 8000))
+    curve = model.curves()["x0"]
+    far = np.array([curve.knots[-1], curve.knots[-1] + 2])
+    assert np.diff(curve.at(far))[0] == pytest.approx(2 * curve.slopes[1])
+    assert 1.2 < np.diff(curve.at(far))[0] < 2.5
+    inside = np.array([curve.knots[0], curve.knots[8]])
+    predicted = model.predict(np.column_stack([inside, np.ones(2)]))
+    assert np.diff(predicted)[0] == pytest.approx(np.diff(curve.at(inside))[0])
+
+
+def test_bands_need_a_level_and_noise_that_is_known() -> None:
+    curve = EffectCurve("age", (0.0, 1.0), np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match="no band"):
+        curve.band()
+    with pytest.raises(ValueError, match="level"):
+        EffectCurve("age", (0.0, 1.0), np.array([1.0, -1.0]), deviations=np.ones(2)).band(95)
+    rising = EffectCurve("age", (0.0, 1.0), np.array([1.0, 2.0]), slopes=(-1.0, 0.5), bounds=(-2.0, 3.0))
+    assert rising.at([-9, -1, 2, 9]).tolist() == [3.0, 2.0, 2.5, 3.0]
+    assert rising.monotone().slopes == (0.0, 0.5)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snugdp.tables.schema.kinds import Spline
+from snugdp.tables.layouts.affine import UnitlessLayout
+from snugdp.tables.layouts.curved import CurvedLayout, StandardCurve
 from snugdp.tables.schema.missing import entry_name
 from snugdp.tables.schema.schema import Coefficients, entry_names
 
@@ -18,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EffectCurve:
-    """The effect of one number on the answer: a line from knot to knot, flat beyond the first and the last.
+    """The effect of one number on the answer: a line from knot to knot, and on with a slope of its own beyond them.
 
     Parameters
     ----------
@@ -30,6 +32,12 @@ class EffectCurve:
         Its values there, less their mean: only differences between places on a curve say something.
     missing : float, optional
         The effect of a missing cell, on the same scale.
+    slopes : (float, float)
+        By how much it grows with the number below the first knot, and above the last.
+    bounds : (float, float), optional
+        Numbers beyond these count as these; by default the first and the last knot.
+    deviations : ndarray, optional
+        How far off the values are, as standard deviations: by privacy noise and by chance.
 
     Examples
     --------
@@ -44,27 +52,64 @@ class EffectCurve:
     knots: tuple[float, ...]
     values: Floats
     missing: float | None = None
+    slopes: tuple[float, float] = (0.0, 0.0)
+    bounds: tuple[float, float] | None = None
+    deviations: Floats | None = None
 
     def at(self, x: ArrayLike) -> Floats:
         """The effect at these values of the column; that of a missing one, if it has one, for what is no number."""
         given = np.asarray(x, dtype=np.float64)
         gap = np.nan if self.missing is None else self.missing
-        return np.where(np.isnan(given), gap, np.interp(given, self.knots, self.values))
+        first, last = self.knots[0], self.knots[-1]
+        kept = np.clip(given, *(self.bounds or (first, last)))
+        below, above = self.slopes
+        beyond = below * np.minimum(kept - first, 0.0) + above * np.maximum(kept - last, 0.0)
+        return np.where(np.isnan(given), gap, np.interp(given, self.knots, self.values) + beyond)
+
+    def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Two curves at the knots between which the true one lies there, with a probability of about ``level`` each.
+
+        It counts privacy noise and chance, as far as what was released tells; where the true curve bends less than can
+        be told from noise, and the model says that it is straight, it counts how far it may bend all the same.
+        """
+        if self.deviations is None:
+            raise ValueError("the noise of this curve is not known: models of more than two classes have no band")
+        if not 0 < level < 1:
+            raise ValueError("level must lie between 0 and 1, such as 0.95")
+        half = NormalDist().inv_cdf((1 + level) / 2) * self.deviations
+        return self.values - half, self.values + half
 
     def monotone(self, *, increasing: bool = True) -> EffectCurve:
         """The nearest curve that only rises, or only falls: isotonic regression on the knots. It costs nothing."""
         from sklearn.isotonic import isotonic_regression
 
-        return replace(self, values=np.asarray(isotonic_regression(self.values, increasing=increasing)))
+        values = np.asarray(isotonic_regression(self.values, increasing=increasing))
+        low, high = (max(slope, 0.0) if increasing else min(slope, 0.0) for slope in self.slopes)
+        return replace(self, values=values, slopes=(low, high))
 
 
-def curves_of(columns: Mapping[str, Any], every: Coefficients) -> dict[str, EffectCurve]:
-    """Those of a linear function with an entry for every knot."""
+def curves_of(layout: Any, every: Coefficients, spread: Mapping[str, Floats]) -> dict[str, EffectCurve]:
+    """Those of a linear function with an entry for every knot. ``spread``: the covariance of their lines and bends."""
+    inner: Any = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    assert isinstance(inner, CurvedLayout)
+    half = 1.0 if isinstance(layout, UnitlessLayout) else layout.target_units[1]
     given = dict(zip(every.names, every.values.tolist(), strict=True))
     found = {}
-    for name, column in columns.items():
-        if isinstance(column, Spline):
-            values = np.array([given[entry] for entry in entry_names(name, column)])
-            gap, middle = given.get(entry_name(name)), float(values.mean())
-            found[name] = EffectCurve(name, column.knots, values - middle, None if gap is None else gap - middle)
+    for name, (_, scale) in inner.curved.items():
+        knots = scale.knots
+        values = np.array([given[entry] for entry in entry_names(name, scale.kind)])
+        gap, middle = given.get(entry_name(name)), float(values.mean())
+        slopes = given.get(f"{name} below {knots[0]:.6g}", 0.0), given.get(f"{name} above {knots[-1]:.6g}", 0.0)
+        bounds = min(scale.found.lower, knots[0]), max(scale.found.upper, knots[-1])
+        wide = _deviations(scale, spread[name]) * half * inner.scaled if name in spread else None
+        found[name] = EffectCurve(
+            name, knots, values - middle, None if gap is None else gap - middle, slopes, bounds, wide
+        )
+    return found
+
+
+def _deviations(scale: StandardCurve, spread: Floats) -> Floats:
+    """Of the values at the knots, less their mean."""
+    images = scale.at_knots - scale.at_knots.mean(axis=0)
+    found: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", images, spread, images), 0.0))
     return found

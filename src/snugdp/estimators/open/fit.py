@@ -170,9 +170,9 @@ class OpenFit:
             self._budget,
             constant,
             self.response.joint,
-            standardised=self.model._standardises,
             counts=counts,
             rows=whole_rows(self.model.rows),
+            curves=self.model._curves,
             longer=_FEW_LONG if getattr(self.model, "has_intervals", False) and not self.response.joint else None,
         )
         if not isinstance(self.response, OpenClassTarget):

@@ -21,7 +21,7 @@ from snugdp.secrecy.secret import Secret
 
 BINS, STEPS = 32, 4  # bins for every halving, from the longest rows down
 _TOP = 8.0  # times the root of the number of entries, the usual length of a row
-_CLEAR_BIN = 2.5  # a bin counts if noise alone is as rarely above it as so many deviations
+_CLEAR_BIN = 3.5  # a bin counts if noise alone is as rarely above it as so many deviations
 _GUESSED, _AT = 3.0, 12  # the guess, a usual length, counts like so many deviations
 
 
@@ -46,11 +46,11 @@ class RowLengths:
         noise = StepNoise("row-norms", "gaussian", float(self.deviation), "rows")
         return Step("length", StepKind.STATISTIC, noise, Cost(mu_squared=self.mu_squared))
 
-    def draw(self, counts: Secret[list[int]], entries: int, noise: Noise) -> tuple[float, float]:
+    def draw(self, counts: Secret[list[int]], entries: float, noise: Noise) -> tuple[float, float]:
         """The released length and number of rows."""
         return self.read(noise.at("length").add_integers(counts, Gaussian(self.deviation)), entries)
 
-    def read(self, counts: Sequence[int], entries: int) -> tuple[float, float]:
+    def read(self, counts: Sequence[int], entries: float) -> tuple[float, float]:
         """From noisy counts: bins below their noise do not count.
 
         >>> RowLengths(Fraction(1, 100), 0.1).read([0] * 11 + [500, 400] + [0] * 19, 4)
@@ -66,6 +66,6 @@ class RowLengths:
         return longest(entries) * 2.0 ** (-place / STEPS), rows
 
 
-def longest(entries: int) -> float:
+def longest(entries: float) -> float:
     """The upper end of the first bin."""
     return _TOP * math.sqrt(entries)

@@ -27,6 +27,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.stages import TwoStages
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
+from snugdp.tables.layouts.curved import CurvedLayout, Curves
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.columns.looks import LOWEST
@@ -54,6 +55,7 @@ _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard d
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
 _NEAR_ZERO = 2.0 ** (LOWEST + 1)  # a hull within it is that of zeros: with some noise, twice as wide as their cell
 _MOST_COUNT = 10**6  # of a loss for counts
+_UNCOUNTED = 1e9  # rows, as long as nobody counted them: curves bend as far as they may
 _MOST_LEVELS = 1 << 10  # of all categories together: with more a fit takes minutes
 
 
@@ -66,7 +68,8 @@ class TablePreparation:
     counts, from 0 to the largest that is found. ``most_classes``: of a target whose levels are found.
     ``rows``: a public guess of their number: where it is small for so many columns, looks have a larger share, where it
     is large, a smaller one.
-    ``longer``: the share of rows that is to be longer than the radius, if not the usual one.
+    ``longer``: the share of rows that is to be longer than the radius, if not the usual one. ``curves``: which numbers
+    have curves, in an additive model.
 
     Guarantee: ``cost``, whatever is found (``preparation.proof.md``, Theorem 1). Add/remove neighbours, and where no
     lengths are looked at also replaced ones.
@@ -82,6 +85,7 @@ class TablePreparation:
     most_classes: int = 100
     rows: int | None = None
     longer: float | None = None
+    curves: Curves | None = None
 
     def __post_init__(self) -> None:
         if not self.budget.delta:
@@ -89,9 +93,10 @@ class TablePreparation:
         if self.standardised and self.budget.neighbours is not Neighbours.ADD_REMOVE:
             raise ValueError('this is proved for neighbours="add_remove" only: leave out neighbours')
         if self.standardised and self.most_levels < 0:
+            fewer = "" if self.curves is None else "give curves fewer cells, "
             raise ValueError(
-                f"the rows would have more than {_MOST_ENTRIES:,} entries: leave out columns, list fewer values, or "
-                'leave out missing="indicator"'
+                f"the rows would have more than {_MOST_ENTRIES:,} entries: {fewer}leave out columns, list fewer "
+                'values, or leave out missing="indicator"'
             )
 
     @cached_property
@@ -210,16 +215,17 @@ class TablePreparation:
         """What was found; nothing if the target was not, or if there is nothing to learn from."""
         declared = self._settled(data, noise)  # 0
         looks = self._looks_at(declared) if declared.open_columns else None
-        seen, rows = ({}, 1.0) if looks is None else looks.draw(data, noise)  # 1
+        uncounted = 1.0 if self.curves is None else _UNCOUNTED
+        seen, rows = ({}, uncounted) if looks is None else looks.draw(data, noise)  # 1
         found = self._aimed(FoundBounds(declared, {**known_columns(declared), **self._kept(seen)}, max(rows, 1.0), 1.0))
         if found is None:  # 2
             return None
         found = replace(found, columns=self._as_features(found), answers=_answers(looks, found))
         if self.lengths is None:
             return found if self.alone or _any_feature(found) else None
-        if not (features := len(self.layout(found).features)):
+        if not self.layout(found).features:
             return None
-        entries = max(features - (self.constant and not self.joint), 1)
+        entries = self.layout(found).usual_square
         wide = self.layout(replace(found, radius=longest(entries)))
         counts = data.map(lambda table: table.state(NormPass(wide, None, BINS, fine=True)).values())  # 3
         radius, number = self.lengths.draw(counts, entries, noise)  # 4
@@ -292,7 +298,9 @@ class TablePreparation:
 
     def layout(self, found: FoundBounds) -> StandardisedLayout:
         """How rows are read by what was found."""
-        return StandardisedLayout(found, self.constant, self.joint)
+        if self.curves is None:
+            return StandardisedLayout(found, self.constant, self.joint)
+        return CurvedLayout(found, self.constant, self.joint, curves=self.curves)
 
     def expected(self) -> FoundBounds:
         """What stands in a plan for what will be found: numbers in standard deviations, a level for every category."""

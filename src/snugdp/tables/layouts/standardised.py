@@ -97,7 +97,7 @@ class StandardLevels(OneHot):
 AnyScale: TypeAlias = Sign | Standard | StandardDate | StandardLevels | Indicated
 
 
-class _Entry(NamedTuple):
+class ShownEntry(NamedTuple):
     """An entry of a vector in the user's units: ``slope * (x - centre)``."""
 
     name: str
@@ -153,10 +153,14 @@ class StandardisedLayout:
         """The norm to which longer rows are shortened."""
         return 1 if self.joint else _GLM_NORM
 
-    @cached_property
-    def _factor(self) -> float:
+    @property
+    def scaled(self) -> float:
         """What standardised entries are multiplied with."""
         return self.norm / self.bounds.radius
+
+    @cached_property
+    def _factor(self) -> float:
+        return self.scaled
 
     @cached_property
     def _scales(self) -> dict[str, AnyScale]:
@@ -184,22 +188,23 @@ class StandardisedLayout:
         return StandardLevels(found.values, 1.0, factors, _weights(found) if self.usual else ())
 
     @cached_property
-    def _entries(self) -> tuple[_Entry, ...]:
-        found: list[_Entry] = []
+    def _entries(self) -> tuple[ShownEntry, ...]:
+        found: list[ShownEntry] = []
         for name, whole in self._scales.items():
-            scale: Any = whole.scale if isinstance(whole, Indicated) else whole
-            if isinstance(scale, Standard | StandardDate):
-                number = scale.found if isinstance(scale, Standard) else scale.number.found
-                first, *turns = entry_names(name, self.columns[name])
-                found += [_entry(first, number), *(_Entry(turn, _ROOT, 0.0) for turn in turns)]
-            elif isinstance(scale, StandardLevels):
-                pairs = zip(scale.values, scale.factors, strict=True)
-                found += [_Entry(f"{name}={value}", factor, 0.0) for value, factor in pairs]
-            else:
-                found.append(_Entry(name, 2.0, 0.5))
+            found += self._entries_of(name, whole.scale if isinstance(whole, Indicated) else whole)
             if isinstance(whole, Indicated):
-                found.append(_Entry(gaps.entry_name(name), whole.limit, 0.0))
+                found.append(ShownEntry(gaps.entry_name(name), whole.limit, 0.0))
         return tuple(found)
+
+    def _entries_of(self, name: str, scale: Any) -> list[ShownEntry]:
+        if isinstance(scale, Standard | StandardDate):
+            number = scale.found if isinstance(scale, Standard) else scale.number.found
+            first, *turns = entry_names(name, self.columns[name])
+            return [_entry(first, number), *(ShownEntry(turn, _ROOT, 0.0) for turn in turns)]
+        if isinstance(scale, StandardLevels):
+            pairs = zip(scale.values, scale.factors, strict=True)
+            return [ShownEntry(f"{name}={value}", factor, 0.0) for value, factor in pairs]
+        return [ShownEntry(name, 2.0, 0.5)]
 
     @property
     def usual_levels(self) -> dict[str, tuple[float, ...]]:
@@ -212,6 +217,11 @@ class StandardisedLayout:
         """The names of the entries of a vector, in order; the constant comes last."""
         names = tuple(entry.name for entry in self._entries)
         return (*names, "intercept") if self.constant else names
+
+    @property
+    def usual_square(self) -> float:
+        """The square of the usual length of a row, before it is scaled and without a constant that stays 1."""
+        return max(len(self.features) - (self.constant and not self.joint), 1)
 
     @property
     def longest(self) -> float:
@@ -269,7 +279,7 @@ class StandardisedLayout:
         needed = [name for name in scales if gaps.policy_of(missing, name) == "drop" and self._is_used(name)]
         for X, y in scaling.blocks(frame, scales, self.constant, target, needed):
             out = X.copy(order="K")
-            part = out if self.joint else out[:, : len(self._entries)]
+            part = out[:, :-1] if self.intercept else out
             with np.errstate(all="ignore"):
                 np.multiply(part, self._factor, out=part)  # 2
             yield out, y
@@ -283,11 +293,20 @@ class StandardisedLayout:
         """A linear function of vectors in the user's units; it holds where no column is clipped."""
         given, (middle, half) = one_for_each(theta, self.features), self.target_units
         slopes = np.array([entry.slope for entry in self._entries])
-        values = half * self._factor * slopes * given[: len(slopes)]
+        values = half * self._factor * slopes * self._shown(given[:-1] if self.constant else given)
         constant = half * given[-1] * (self._factor if self.joint else 1.0) if self.constant else 0.0
         centres = np.array([entry.centre for entry in self._entries])
         names = tuple(entry.name for entry in self._entries)
         return Coefficients(names, values, float(middle + constant - values @ centres))
+
+    def _shown(self, theta: Floats) -> Floats:
+        """What belongs to the entries that are shown."""
+        return theta
+
+
+def usual_square(scale: AnyScale) -> float:
+    """The mean square of the image of a column."""
+    return float(scale.width)
 
 
 def _square(scale: AnyScale | Scale) -> float:
@@ -299,19 +318,19 @@ def _square(scale: AnyScale | Scale) -> float:
     if isinstance(scale, StandardLevels):
         return max(scale.factors, default=0.0) ** 2
     if not isinstance(scale, Standard):
-        return 1.0
+        return float(getattr(scale, "longest", 1.0))
     found = scale.found
     absent = found.flag is Flag.NOT_FOUND
     return 0.0 if absent else (max(found.upper - found.centre, found.centre - found.lower) / found.scale) ** 2
 
 
-def _entry(name: str, number: FoundNumber) -> _Entry:
+def _entry(name: str, number: FoundNumber) -> ShownEntry:
     """A number in the user's units; one that hardly ever changes has no slope, and counts as the step to its bound."""
     if number.flag is Flag.NOT_FOUND:
-        return _Entry(name, 0.0, number.centre)
+        return ShownEntry(name, 0.0, number.centre)
     if number.flag is Flag.CONSTANT:
-        return _Entry(f"{name} beyond {number.centre:.6g}", (number.upper - number.centre) / number.scale, 0.0)
-    return _Entry(name, 1 / number.scale, number.centre)
+        return ShownEntry(f"{name} beyond {number.centre:.6g}", (number.upper - number.centre) / number.scale, 0.0)
+    return ShownEntry(name, 1 / number.scale, number.centre)
 
 
 def _weights(found: FoundLevels) -> tuple[float, ...]:
