@@ -428,7 +428,7 @@ def answers(centre: float, scale: float = 1.0, shift: float = 0.0, kind: Number 
     preparation = TablePreparation(declared, BUDGET)
     hull = (shift, 10.0 + shift)
     target = FoundNumber(-25, 25, centre + shift, scale, Flag.FOUND, 0.0, hull)
-    ends = preparation_module._answers(preparation.looks, FoundBounds(declared, dict(x=target, y=target), 1e9, 1.0))
+    ends = preparation_module._answers(preparation.looks, FoundBounds(declared, {"x": target, "y": target}, 1e9, 1.0))
     assert ends is not None
     return ends
 
