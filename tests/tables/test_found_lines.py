@@ -52,6 +52,13 @@ def test_a_column_in_words(name: str, said: tuple[str, ...]) -> None:
     assert BY_NAME[name][2:] == said
 
 
+@pytest.mark.parametrize(("hull", "told"), [((-1.0, 2.0**60), False), ((-(2.0**61), 0.0), False), ((0.0, 1e18), True)])
+def test_numbers_beyond_the_grid_are_not_called_found(hull: tuple[float, float], told: bool) -> None:
+    column = FoundNumber(-(2.0**62), 2.0**62, 0, 1.0, Flag.COARSE, 0.0, hull)
+    (line,) = lines(FoundBounds(Schema({"x": Number()}), {"x": column}, 1000, 2))
+    assert line.flag == "found to a factor of 2" if told else "use larger units" in line.flag
+
+
 def test_levels_with_their_shares_and_how_many_more() -> None:
     assert BY_NAME["city"].lies.startswith("<b> 50 %, a\ufffdb 4 %, 0 1 %")
     assert BY_NAME["city"].lies.endswith("5 1 % and 2 more")

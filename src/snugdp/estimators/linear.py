@@ -16,6 +16,7 @@ from snugdp.estimators.model import LinearModel
 from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import RealTarget
 from snugdp.numerics.rationals import Real
+from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.kinds import Spline
 from snugdp.tables.schema.schema import Layout, Schema
 
@@ -181,7 +182,12 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         return MEAN if self._is_mean else INFERENCE
 
     def _read_by(self, layout: Layout) -> dict[str, Any]:
-        """Whether each column has public bounds of its own: the default whitens such rows, unless they are splines."""
+        """Whether each column has public bounds of its own: the default whitens such rows, unless they are splines.
+
+        Between bounds that were found, how skewed the target is.
+        """
+        if isinstance(layout, StandardisedLayout) and self.method in ("auto", "adaptive") and not self.has_intervals:
+            return {"skew": layout.target_skew}
         if self._wants_intervals() or self.method != "auto" or self._is_open or not isinstance(layout, Schema):
             return super()._read_by(layout)
         return {"by_column": not any(isinstance(kind, Spline) for kind in layout.columns.values())}

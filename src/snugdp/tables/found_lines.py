@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from snugdp.tables.found import Flag, FoundBounds, FoundColumn, FoundLevels, FoundNumber
+from snugdp.tables.passes.columns.looks import HIGHEST
 from snugdp.tables.schema.kinds import Boolean, Column, Date, described
 
 HEADS = ("column", "holds", "lies in", "clipped to", "centre", "scale", "missing", "")
@@ -20,6 +21,7 @@ _FLAGS = {
     Flag.FOUND: "found",
     Flag.CONSTANT: "one value",
 }
+_TOO_LARGE = "beyond 1.2e+18, where nothing can be told apart: use larger units"
 
 
 class FoundLine(NamedTuple):
@@ -92,7 +94,9 @@ def _line(name: str, kind: Column, found: FoundColumn | None, target: bool) -> F
         return FoundLine(name, holds, "", "", "", "", missing, flag)
     if isinstance(found, FoundLevels):
         return FoundLine(name, holds, _levels(found), "", "", "", missing, flag)
-    return FoundLine(name, holds, *_numbers(found, isinstance(kind, Date)), missing, flag)
+    reach = 0.0 if found.hull is None else max(map(abs, found.hull))
+    told = _TOO_LARGE if reach >= 2.0**HIGHEST else flag
+    return FoundLine(name, holds, *_numbers(found, isinstance(kind, Date)), missing, told)
 
 
 def _numbers(found: FoundNumber, dated: bool) -> tuple[str, str, str, str]:

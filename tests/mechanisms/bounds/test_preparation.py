@@ -406,10 +406,15 @@ def test_how_features_are_read(joint: bool) -> None:
     heap = FoundNumber(-1, 1, 1e-9, 1e-8, Flag.CONSTANT, 0.0, (-2e-8, 2e-8))
     years = FoundNumber(1990, 2010, 2000.25, 0.5, Flag.CONSTANT, 0.0, (1999.5, 2001.0))
     zeros = FoundNumber(-1, 1, 1e-7, 1e-7, Flag.FOUND, 0.0, (0.0, 2e-7))
-    columns = {"rare": rare, "heap": heap, "years": years, "known": rare, "zeros": zeros, "y": rare}
+    both = FoundNumber(-9, 9, 0.0, 0.2, Flag.FOUND, 0.0, (-0.5, 0.5))
+    debts = FoundNumber(-9, 9, -1.0, 0.2, Flag.FOUND, 0.0, (-2.0, 0.0))
+    columns = {"rare": rare, "heap": heap, "years": years, "known": rare, "zeros": zeros, "both": both, "debts": debts}
+    columns["y"] = rare
     read = as_features(joint, columns, known=Number(lower=0))
     wide = 4.0 if joint else 1.0  # long rows of a line are shortened together with their targets
-    assert (read["rare"].lower, read["rare"].upper) == (-wide, 1 + wide)
+    assert (read["both"].lower, read["both"].upper) == (-0.5 - wide, 0.5 + wide)
+    assert (read["rare"].lower, read["rare"].upper) == (-0.25, 1 + wide), "codes such as -999 are no numbers"
+    assert (read["debts"].lower, read["debts"].upper) == (-2 - 2 * wide, 0.5)
     assert (read["zeros"].lower, read["zeros"].upper) == (-2e-7, 4e-7), "nothing is known of other values"
     assert read["rare"].scale == (0.1 if joint else 0.98 / 3)  # rows of labels are shortened without them
     assert (read["heap"].centre, read["heap"].upper) == (0.0, 3 * 1e-8)  # so that what is not 0 has an entry of 3
@@ -418,16 +423,27 @@ def test_how_features_are_read(joint: bool) -> None:
     assert read["y"] == rare
 
 
-def test_predictions_reach_further_on_the_longer_side_of_a_target() -> None:
-    def answers(centre: float) -> tuple[float, float]:
-        declared = Schema({"x": Number(), "y": Number()}, target="y")
-        preparation = TablePreparation(declared, BUDGET)
-        target = FoundNumber(-5, 15, centre, 1.0, Flag.FOUND, 0.0, (0.0, 10.0))
-        found = FoundBounds(declared, {"x": target, "y": target}, 1e9, 1.0)
-        ends = preparation_module._answers(preparation.looks, found)
-        assert ends is not None
-        return ends
+def answers(centre: float, scale: float = 1.0, shift: float = 0.0, kind: Number | None = None) -> tuple[float, float]:
+    declared = Schema({"x": Number(), "y": kind or Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    hull = (shift, 10.0 + shift)
+    target = FoundNumber(-25, 25, centre + shift, scale, Flag.FOUND, 0.0, hull)
+    ends = preparation_module._answers(preparation.looks, FoundBounds(declared, {"x": target, "y": target}, 1e9, 1.0))
+    assert ends is not None
+    return ends
 
+
+def test_predictions_reach_further_on_the_longer_side_of_a_target() -> None:
     assert answers(5.0) == pytest.approx((0.0, 10.0), abs=1e-3)
     assert answers(2.0) == pytest.approx((0.0, 16.0), abs=1e-3)
     assert answers(9.0) == pytest.approx((-8.0, 10.0), abs=1e-3)
+
+
+def test_predictions_do_not_pass_public_ends_nor_a_wall_at_zero() -> None:
+    assert answers(2.0, scale=1.0)[0] < 0, "few targets are near 0"
+    assert answers(2.0, scale=2.0)[0] == 0
+    assert answers(2.0, scale=2.0, shift=1.0)[0] < 1, "what was seen does not end at 0"
+    assert answers(8.0, scale=2.0, shift=-10.0)[1] == 0
+    assert answers(9.0, kind=Number(lower=-3)) == pytest.approx((-3.0, 10.0), abs=1e-3)
+    assert answers(2.0, scale=2.0, kind=Number(lower=-3))[0] < 0, "a public end is no wall at 0"
+    assert answers(2.0, kind=Number(upper=12)) == pytest.approx((0.0, 12.0), abs=1e-3)

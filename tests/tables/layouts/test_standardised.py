@@ -217,6 +217,18 @@ def test_coefficients_are_in_the_units_of_the_table(joint: bool) -> None:
     assert rows[:, :3] @ shown.values + shown.intercept == pytest.approx(middle + half * (vectors @ theta))
 
 
+def test_how_skewed_a_target_is() -> None:
+    """From what was seen of it alone: bounds reach further out on both sides."""
+
+    def skew(*found: Any) -> float:
+        return StandardisedLayout(FoundBounds(SCHEMA, dict.fromkeys("abcy", FoundNumber(*found)), 9.0, 1.0)).target_skew
+
+    assert skew(-90, 90, 2.0, 1.0, Flag.FOUND, 0.0, (0.0, 8.0)) == skew(-90, 90, 6.0, 1.0, Flag.FOUND, 0.0, (0.0, 8.0))
+    assert skew(-90, 90, 2.0, 1.0, Flag.FOUND, 0.0, (0.0, 8.0)) == 3
+    assert skew(-90, 90, 0.0, 1.0, Flag.FOUND, 0.0, (0.0, 8.0)) == math.inf
+    assert skew(0, 8, 2.0, 1.0, Flag.PUBLIC) == 1
+
+
 def test_a_long_row_is_shortened_with_its_target() -> None:
     bounds = {name: FoundNumber(-100, 100, 0, 1.0, Flag.PUBLIC) for name in "abcy"}
     schema = Schema({name: Number(-100, 100) for name in "abcy"}, target="y")

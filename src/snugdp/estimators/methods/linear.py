@@ -79,10 +79,12 @@ class Recipe:
         return loaded
 
 
-def _adaptive_after(design: Design, budget: Budget, *, beside: Fraction, found_rows: float) -> Method:
+def _adaptive_after(
+    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, skew: float = 1.0
+) -> Method:
     from snugdp.mechanisms.objective.adaptive import Adaptive
 
-    return Adaptive(design, budget, beside)
+    return Adaptive(design, budget, beside, skew)
 
 
 def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_column: bool = False) -> Method:
@@ -94,11 +96,13 @@ def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_
     return Adaptive(design, budget, beside)
 
 
-def _auto_after(design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int) -> Method:
+def _auto_after(
+    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int, skew: float = 1.0
+) -> Method:
     """By the number of ``entries`` that was planned, which is public: levels that are found are further ones."""
     if design.protects is Unit.ROW and _FEW_STANDARDISED < entries <= _MOST_WHITENED:
         return _whitened_fit(design, budget, beside=beside)
-    return _adaptive_after(design, budget, beside=beside, found_rows=found_rows)
+    return _adaptive_after(design, budget, beside=beside, found_rows=found_rows, skew=skew)
 
 
 def _whitened_fit(design: Design, budget: Budget, *, beside: Fraction = Fraction(0), found_rows: float = 0) -> Method:

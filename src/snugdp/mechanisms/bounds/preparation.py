@@ -50,6 +50,8 @@ _LONG, _HALF = 0.1, 0.5  # the share of rows that is shortened: of a line, of ot
 _DOUBT, _FAR = 60.0, 3.0  # predictions: half a hull further out for so many deviations a row; at most so many
 _FAR_OUT = 3.0  # scales: other values than the usual one, and what was seen of a feature of labels
 _WIDE, _NARROW = 4.0, 1.0  # hulls: features of a line, and others, are clipped so far beyond what was seen
+_OTHER_SIDE = 0.25  # hulls: beyond 0, of a feature that was seen on one side of it alone
+_WALL = 1.5  # scales: where what was seen of a target ends at 0, this near its centre, it is the end
 _NOTHING_TO_LEARN = (Flag.NOT_FOUND, Flag.CONSTANT)  # of a target
 _USUAL = FoundNumber(-1.25, 1.25, 0.0, 1.0)  # in a plan: a number in standard deviations
 _MOST_ENTRIES = 1 << 13  # of a row: up to here its grid, and with it every cost, is the same for any number of them
@@ -350,7 +352,8 @@ class PreparedRelease(Generic[Output]):
 def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | None:
     """Where predictions may lie: where the target was seen, and further out the fewer rows there are.
 
-    On the longer side of a skewed target further too, by as much as it is longer: its tail does not end there.
+    On the longer side of a skewed target further too, by as much as it is longer: its tail does not end there. Not
+    beyond public ends, nor beyond 0 where many targets are near it and none was seen on its other side.
     """
     name = found.declared.target
     target = None if name is None else found.columns.get(name)
@@ -362,7 +365,13 @@ def _answers(looks: Looks | None, found: FoundBounds) -> tuple[float, float] | N
     low, high = target.hull
     beyond = min(_DOUBT * deviation / found.rows, _FAR) * (high - low) / 2
     above, below = high - target.centre, target.centre - low
-    return low - beyond - max(below - above, 0.0), high + beyond + max(above - below, 0.0)
+    lower, upper = low - beyond - max(below - above, 0.0), high + beyond + max(above - below, 0.0)
+    least, most = _public_ends(found.declared.columns[name])
+    if least is None and low == 0 and below < _WALL * target.scale:
+        least = 0.0
+    if most is None and high == 0 and above < _WALL * target.scale:
+        most = 0.0
+    return lower if least is None else max(lower, least), upper if most is None else min(upper, most)
 
 
 def _as_feature(column: FoundNumber, kind: Column, joint: bool) -> FoundNumber:
@@ -370,13 +379,19 @@ def _as_feature(column: FoundNumber, kind: Column, joint: bool) -> FoundNumber:
 
     For a line much further, since a long row is shortened together with its target: to cut off the tail of a column
     alone would bend the line. But not of a column of which only zeros were seen, so that nothing is known of how large
-    other values are. Of a column of one value, which is at 0 if it may be, they are as far out as a usual row can be.
+    other values are; nor beyond 0 if it was seen on one side alone, where codes for missing cells are more common than
+    numbers. Of a column of one value, which is at 0 if it may be, they are as far out as a usual row can be.
     For labels, whose rows are shortened without them, no value that was seen is further out than that.
     """
     assert column.hull is not None
     (low, high), (least, most), centre, scale = column.hull, _public_ends(kind), column.centre, column.scale
-    further = (_WIDE if joint and max(-low, high) > _NEAR_ZERO else _NARROW) * (high - low)
+    zeros, width = max(-low, high) <= _NEAR_ZERO, high - low
+    further = (_WIDE if joint and not zeros else _NARROW) * width
     lower, upper = low - further, high + further
+    if low >= 0 and not zeros:
+        lower = max(lower, -_OTHER_SIDE * width)
+    elif high <= 0 and not zeros:
+        upper = min(upper, _OTHER_SIDE * width)
     if column.flag is Flag.CONSTANT:
         centre = 0.0 if low <= 0 <= high else centre
         lower, upper = centre - _FAR_OUT * scale, centre + _FAR_OUT * scale

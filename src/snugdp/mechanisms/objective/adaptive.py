@@ -82,6 +82,7 @@ _NORMAL = 1.25  # root mean square over mean, of normal deviates
 _TYPICAL_SIGNAL, _FACTOR, _POWER = 30.0, 0.8, 0.4
 _MIN_FACTOR, _MAX_FACTOR = 0.35, 2.5
 _BOUND, _BELIEF = 0.2, 0.3  # tau from the bound alone, 0.2 epsilon**(1/4) of it; how far it counts at epsilon 0.1
+_EVEN, _LOOSEST = 0.5, 2.0  # tau is larger from a skew of 1.5 on, and at most so many times
 _MIN_RIDGE = Fraction(1, 2)  # of B squared, at least
 _LAST_BIT = Fraction(1, 1 << 60)  # of a root that was rounded down
 _TAU_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
@@ -186,6 +187,8 @@ class Adaptive:
     Nothing is tested and nothing is refused: it is private on all data alike. The bound on the target may be loose.
     ``beside``: mu squared of a Gaussian release that somebody else makes of the same budget; noise and ridge are chosen
     for all of it together, as a smaller budget for the fit alone would ask for far more ridge.
+    ``skew``: how many times longer the one side of the targets is than the other, if that is known: public, or a
+    function of what was released before.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``adaptive.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -199,6 +202,7 @@ class Adaptive:
     design: Design
     budget: Budget
     beside: Fraction = Fraction(0)
+    skew: float = 1.0
     _parts: _Parts[MeanTarget, SizeHistogram, Perturbation] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -229,9 +233,11 @@ class Adaptive:
     def tau(self, sizes: Sizes) -> Fraction:
         """The scale of the loss: mean sizes, times a power of rows * m / entries, and more for a heavy tail.
 
-        The bound on the target counts too, less the larger epsilon is, and only as far as targets come near it.
+        The bound on the target counts too, less the larger epsilon is, and only as far as targets come near it. Of
+        skewed targets a robust line is far below the mean: their scale is up to twice as large.
         """
-        return tau_for(sizes, sizes.rows * self._m / self.design.entries, float(self.budget.epsilon), self.design)
+        signal, looser = sizes.rows * self._m / self.design.entries, min(max(self.skew - _EVEN, 1.0), _LOOSEST)
+        return tau_for(sizes, signal, float(self.budget.epsilon), self.design, looser)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
@@ -269,13 +275,13 @@ class Adaptive:
         return fit_of(theta, {**run.released, "centre": float(certificate.centre)})
 
 
-def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design) -> Fraction:
-    """The scale of the loss for so many rows * m / entries."""
+def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design, looser: float = 1.0) -> Fraction:
+    """The scale of the loss for so many rows * m / entries; ``looser``: a factor for skewed targets."""
     factor = min(max(_FACTOR * (signal / _TYPICAL_SIGNAL) ** _POWER, _MIN_FACTOR), _MAX_FACTOR)
     seen = min(factor * sizes.mean * max(1.0, sizes.tail / _NORMAL) ** 2, 2.0)
     told = _BOUND * min(epsilon, 1e6) ** 0.25 * min(1.0, 4 * sizes.top)
     belief = _BELIEF * min(1.0, math.sqrt(0.1 / epsilon))
-    part = seen ** (1 - belief) * told**belief
+    part = looser * seen ** (1 - belief) * told**belief
     return in_tau_steps(part) * design.y_bound
 
 

@@ -239,6 +239,15 @@ class StandardisedLayout:
         half = max(found.upper - found.centre, found.centre - found.lower)
         return found.centre, half * (_TARGET_HALF_WIDTH if self.columns[self.target].is_open else 1)
 
+    @property
+    def target_skew(self) -> float:
+        """How many times longer the one side of what was seen of the target is than the other; 1 if it was not seen."""
+        found = None if self.target is None else self.bounds.columns.get(self.target)
+        if not isinstance(found, FoundNumber) or found.hull is None:
+            return 1.0
+        shorter, longer = sorted((found.centre - found.hull[0], found.hull[1] - found.centre))
+        return longer / shorter if shorter > 0 else math.inf
+
     @cached_property
     def _aim(self) -> tuple[str, Scale] | None:
         if self.target is None:
