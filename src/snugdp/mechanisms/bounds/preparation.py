@@ -106,7 +106,11 @@ class TablePreparation:
         """So many levels are used at most, of all categories together: the most frequent ones. Others are "other"."""
         columns = self.declared.columns
         open_levels = {name: FoundLevels((), (), missing=1.0) for name, kind in columns.items() if _is_open_list(kind)}
-        numbers = {name: replace(_USUAL, missing=1.0) for name in self.declared.open_columns if name not in open_levels}
+        numbers = {
+            name: replace(_USUAL, missing=1.0, hull=(-1.0, 1.0))  # with a slope beyond each end
+            for name in self.declared.open_columns
+            if name not in open_levels
+        }
         most = FoundBounds(self.declared, {**known_columns(self.declared), **numbers, **open_levels}, 1.0, 1.0)
         return min(_MOST_LEVELS, _MOST_ENTRIES - len(self.layout(most).features))
 
@@ -205,6 +209,8 @@ class TablePreparation:
         """Make the first pass over a table now, before anything is charged."""
         if self.declared.open_columns:
             table.read(self.looks.first if self.sorts is None else self.sorts.work)
+        elif self.lengths is not None:
+            table.read(NormPass(self.layout(self.expected()), None, BINS, fine=True))
 
     def _settled(self, data: Secret[OpenedTable], noise: Noise) -> Schema:
         """The schema with what columns without a declared type hold; numbers, where that cannot be told."""

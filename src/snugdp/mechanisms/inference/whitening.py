@@ -246,10 +246,10 @@ def _sure_places(length: float, per_octave: int, bins: int) -> int:
     these bins need not be counted, nor their noise.
 
     >>> _sure_places(0.4, 4, 64), _sure_places(3.0, 4, 64), _sure_places(0.0, 4, 64)
-    (5, 0, 63)
+    (5, 0, 0)
     """
-    if length <= 0:
-        return bins - 1
+    if length <= 0:  # the matrix is nothing but noise, and tells nothing of lengths
+        return 0
     return min(max(math.floor(-per_octave * math.log2(length)), 0), bins - 1)
 
 

@@ -10,15 +10,18 @@ for so many columns. Proof: ``curved.proof.md``; the numbers in the comments are
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
+from snugdp.numerics import balls
 from snugdp.tables.found import Flag, FoundNumber
 from snugdp.tables.layouts.standardised import ShownEntry, Standard, StandardisedLayout, usual_square
 from snugdp.tables.schema.kinds import Column, Number, Spline
@@ -40,6 +43,7 @@ _PLACES = 201  # where the density of a number is told
 _ROUNDS = 40  # of Newton's method for it
 _STEEPEST = 3.0  # its exponents
 _EVENLY = 0.02  # of the density is spread evenly
+_SETTLED = 1e-12  # a step of Newton's method after which there is no other
 
 
 @dataclass(frozen=True)
@@ -79,22 +83,96 @@ def bends_between(cells: int, low: float, high: float) -> Bends:
     >>> bends_between(4, -1.7, 1.7).images.round(2).tolist()
     [[-0.61, -0.33, -0.14], [0.57, -0.33, -0.48], [0.38, 0.89, -0.11], [0.17, 0.41, 1.02], [-0.3, -0.23, -0.14]]
     """
-    inner = cells - 1
-    steps = 2 * np.eye(inner) - np.eye(inner, k=1) - np.eye(inner, k=-1)
-    images = np.zeros((cells + 1, inner))
-    if inner:
-        images[1:-1] = np.linalg.cholesky(np.linalg.inv(np.eye(inner) + _SMOOTH * steps))
-        images /= math.sqrt(float((images**2).sum()) / (cells + 1))
-    z, weights = usual_density(low, high)
-    place = (z - low) * (cells / (high - low))
-    hats = np.maximum(0.0, 1.0 - np.abs(place[:, None] - np.arange(cells + 1)))
-    line = np.column_stack([np.ones(cells + 1), np.linspace(low, high, cells + 1)])
-    products = hats.T @ (weights[:, None] * hats)
-    images = images - line @ np.linalg.solve(line.T @ products @ line, line.T @ products @ images)
-    squares, turned = np.linalg.eigh(images.T @ products @ images)
+    places, weights = usual_density(low, high)
+    products = _products(cells, low, high, places, weights)
+    line = [(1.0, low + (high - low) * k / cells) for k in range(cells + 1)]
+    smooth = _smooth(cells)
+    images = np.array([[*row] for row in zip(*(_unrelated(bend, line, products) for bend in smooth), strict=True)])
+    images = images.reshape(cells + 1, cells - 1)
+    spread = np.diag([main for main, _ in products]) + sum(
+        np.diag([side for _, side in products[:-1]], k=k) for k in (-1, 1)
+    )
+    squares, turned = np.linalg.eigh(images.T @ spread @ images)
     for part in (images, squares, turned):
         part.flags.writeable = False
     return Bends(images, np.maximum(squares, 0.0), turned)
+
+
+# What follows makes tables that must be the same on every machine: single operations on floats, exact sums, and
+# exponentials that are rounded from balls; no BLAS, LAPACK or vectorised function.
+
+
+@lru_cache
+def _smooth(cells: int) -> tuple[tuple[float, ...], ...]:
+    """Curves that are 0 at both ends, one for each inner knot: the columns of a triangular root of their products."""
+    inner = cells - 1
+    root = _cholesky(_inverse(inner, 1 + 2 * _SMOOTH, -_SMOOTH))
+    size = math.sqrt(math.fsum(value * value for row in root for value in row) / (cells + 1)) if inner else 1.0
+    return tuple((0.0, *(root[row][column] / size for row in range(inner)), 0.0) for column in range(inner))
+
+
+def _inverse(size: int, main: float, side: float) -> list[list[float]]:
+    """Of the matrix with these on and beside its diagonal: column by column, by elimination."""
+    pivots: list[float] = []
+    for _ in range(size):
+        pivots.append(main - side * side / pivots[-1] if pivots else main)
+    columns = []
+    for one in range(size):
+        right = [0.0] * size
+        for row in range(one, size):
+            right[row] = (1.0 if row == one else 0.0) - (side * right[row - 1] / pivots[row - 1] if row > one else 0.0)
+        for row in reversed(range(size)):
+            right[row] = (right[row] - (side * right[row + 1] if row + 1 < size else 0.0)) / pivots[row]
+        columns.append(right)
+    return columns
+
+
+def _cholesky(matrix: list[list[float]]) -> list[list[float]]:
+    """The lower triangular root."""
+    root = [[0.0] * len(matrix) for _ in matrix]
+    for row, own in enumerate(root):
+        for column in range(row + 1):
+            other = root[column]
+            rest = matrix[row][column] - math.fsum(own[k] * other[k] for k in range(column))
+            own[column] = math.sqrt(rest) if row == column else rest / other[column]
+    return root
+
+
+def _products(cells: int, low: float, high: float, places: Floats, weights: Floats) -> tuple[tuple[float, float], ...]:
+    """Mean products of the hats of every knot with itself and with the next one."""
+    main: list[list[float]] = [[] for _ in range(cells + 1)]
+    side: list[list[float]] = [[] for _ in range(cells + 1)]
+    for z, weight in zip(places.tolist(), weights.tolist(), strict=True):
+        place = min(max((z - low) * (cells / (high - low)), 0.0), float(cells))
+        left = min(int(place), cells - 1)
+        part = place - left
+        main[left].append(weight * (1 - part) * (1 - part))
+        main[left + 1].append(weight * part * part)
+        side[left].append(weight * part * (1 - part))
+    return tuple((math.fsum(own), math.fsum(next_)) for own, next_ in zip(main, side, strict=True))
+
+
+def _unrelated(
+    bend: Sequence[float], line: Sequence[tuple[float, float]], products: Sequence[tuple[float, float]]
+) -> list[float]:
+    """A curve less the line that is nearest to it."""
+
+    def mean(one: Sequence[float], other: Sequence[float]) -> float:
+        squares = [main * one[k] * other[k] for k, (main, _) in enumerate(products)]
+        crossed = [side * (one[k] * other[k + 1] + one[k + 1] * other[k]) for k, (_, side) in enumerate(products[:-1])]
+        return math.fsum([*squares, *crossed])
+
+    ones, slope = ([point[k] for point in line] for k in (0, 1))
+    a, b, c = mean(ones, ones), mean(ones, slope), mean(slope, slope)
+    first, second = mean(ones, bend), mean(slope, bend)
+    whole = a * c - b * b
+    level, rise = (c * first - b * second) / whole, (a * second - b * first) / whole
+    return [value - (level + rise * z) for value, z in zip(bend, slope, strict=True)]
+
+
+def _exp(x: float) -> float:
+    with balls.precision(2 * balls.FIRST):
+        return float(arb(x).exp())
 
 
 @lru_cache(maxsize=512)
@@ -103,17 +181,25 @@ def usual_density(low: float, high: float) -> tuple[Floats, Floats]:
 
     Those of a normal number where the ends are far, and the same for all where they are at the root of 3.
     """
-    z = np.linspace(low, high, _PLACES)
-    powers, exponents = np.array([z, z * z]), np.zeros(2)
+    z = [low + (high - low) * k / (_PLACES - 1) for k in range(_PLACES)]
+    powers = (z, [x * x for x in z], [x * x * x for x in z], [x * x * (x * x) for x in z])
+    first, second, weights = 0.0, 0.0, [1.0] * _PLACES
     for _ in range(_ROUNDS):
-        weights = np.exp(np.clip(exponents @ powers, -50.0, 50.0))
-        weights /= weights.sum()
-        means = powers @ weights
-        spread = (powers * weights) @ powers.T - np.outer(means, means) + 1e-3 * np.eye(2)
-        step = np.linalg.solve(spread, np.array([0.0, 1.0]) - means)
-        step *= min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-9))
-        exponents = np.clip(exponents + step, -_STEEPEST, _STEEPEST)
-    return z, (1 - _EVENLY) * weights + _EVENLY / _PLACES
+        weights = [_exp(min(max(first * x + second * x * x, -50.0), 50.0)) for x in z]
+        total = math.fsum(weights)
+        weights = [weight / total for weight in weights]
+        one, two, three, four = (math.fsum(map(operator.mul, weights, power)) for power in powers)
+        a, b, c = two - one * one + 1e-3, three - one * two, four - two * two + 1e-3
+        up, out, whole = -one, 1 - two, a * c - b * b
+        steps = (c * up - b * out) / whole, (a * out - b * up) / whole
+        short = min(1.0, 0.5 / max(abs(steps[0]), abs(steps[1]), 1e-9))
+        first, second = (
+            min(max(old + short * step, -_STEEPEST), _STEEPEST)
+            for old, step in zip((first, second), steps, strict=True)
+        )
+        if max(abs(step) for step in steps) < _SETTLED:
+            break
+    return np.array(z), np.array([(1 - _EVENLY) * weight + _EVENLY / _PLACES for weight in weights])
 
 
 @dataclass(frozen=True)
