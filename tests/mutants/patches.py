@@ -66,6 +66,7 @@ TOPICS = (
     "corners",
     "room",
     "kept_rows",
+    "voters",
     "intervals",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)

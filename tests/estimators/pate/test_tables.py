@@ -187,7 +187,7 @@ def test_fits_of_a_file_and_a_frame(plain: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "fitted", "said"),
+    "case",
     [
         ({"neighbours": "replace"}, {}, 'neighbours="add_remove"'),
         ({}, {"groups": [1]}, "leave out groups"),
@@ -201,8 +201,9 @@ def test_fits_of_a_file_and_a_frame(plain: Any, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused_before_a_row_is_read(
-    given: Any, fitted: Any, said: str, plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: tuple[Any, Any, str], plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given, fitted, said = case
     monkeypatch.setattr(RowRecords, "of", None)
     TABLE.write_parquet(tmp_path / "rows.parquet")
     with pytest.raises((TypeError, ValueError), match=said):
@@ -234,4 +235,4 @@ def test_what_fails_while_rows_are_read_is_not_told(plain: Any, monkeypatch: pyt
 def test_the_features_are_those_of_the_queries() -> None:
     wide = TABLE.with_columns(pl.lit("x").alias("more")).select("more", *reversed(TABLE.columns))
     assert votes(wide, Watchful()) == votes(TABLE, Watchful())
-    assert FEATURES == tuple(QUERIES.columns)
+    assert tuple(QUERIES.columns) == FEATURES

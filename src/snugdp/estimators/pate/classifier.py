@@ -127,7 +127,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     progress : bool, optional
         Whether to show a progress bar while teachers are trained.
     neighbours : {"add_remove", "replace"}
-        Whether neighbouring tables differ by one row more or less, or by one row replaced.
+        Whether neighbouring tables differ by one row more or less, or by one row replaced; the latter only where X and
+        y are in memory, each by itself.
     person : str, optional
         The column of X that says whose rows belong together, instead of ``groups``; it is no feature.
     max_rows : int, default=1

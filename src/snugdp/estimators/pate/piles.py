@@ -23,7 +23,8 @@ class Piles(PrivateState):
     __slots__ = ("_bytes", "_frames", "_piles", "_sorter", "_spill")
 
     def __init__(self, sorter: Sorter) -> None:
-        self._sorter, self._spill = sorter, Spill()
+        self._sorter = sorter
+        self._spill: Spill | None = None
         self._frames: list[pl.DataFrame] = []
         self._piles: dict[int, list[SpilledRows]] = {}
         self._bytes = 0
@@ -56,10 +57,11 @@ class Piles(PrivateState):
         if not self._frames:
             return
         records, self._frames, self._bytes = pl.concat(self._frames), [], 0
+        spill = self._spill = Spill() if self._spill is None else self._spill
         piles = self._sorter(records)
         ordered = records[np.argsort(piles, kind="stable")]
         ends = np.cumsum(np.bincount(piles, minlength=PILES)).tolist()
         for pile, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             if end > start:
                 some = nw.from_native(ordered[start:end], eager_only=True)
-                self._piles.setdefault(pile, []).append(self._spill.write(some, None))
+                self._piles.setdefault(pile, []).append(spill.write(some, None))

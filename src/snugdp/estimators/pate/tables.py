@@ -21,14 +21,14 @@ from snugdp.tables.engines import engine_for, gather
 from snugdp.tables.passes.base import Sums
 from snugdp.tables.persons.images import check_person
 from snugdp.tables.persons.passes import MAX_BYTES, HeldPass
-from snugdp.tables.sources import Source, SparkSource, TableError
+from snugdp.tables.sources import Source, SparkSource
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.sources.cluster import fields, interpreter, quoted
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _UNSENDABLE = (
-    "the teacher cannot be sent to the workers of Spark, because it cannot be pickled: use a classifier of a module that "
-    "the workers can import. Nothing was charged"
+    "the teacher cannot be sent to the workers of Spark, because it cannot be pickled: use a classifier of a module "
+    "that the workers can import. Nothing was charged"
 )
 
 
@@ -72,8 +72,8 @@ def check_table(source: Source, records: RowRecords) -> None:
     features = records.form.names
     if features is None:
         raise TypeError(
-            "a table with named columns needs queries with names: give them as a pandas, polars or pyarrow table, whose "
-            "columns are the features"
+            "a table with named columns needs queries with names: give them as a pandas, polars or pyarrow table, "
+            "whose columns are the features"
         )
     beside = {"the labels": records.target, "persons": records.person}
     for what, name in beside.items():
@@ -192,7 +192,7 @@ class Ballots(PrivateState):
 
 @dataclass(frozen=True)
 class VotePass:
-    """Trains every teacher where its part is, and counts the votes. The records of a teacher come one after the other."""
+    """Trains every teacher where its part is, and counts the votes: its records come one after the other."""
 
     records: RowRecords
     ballot: Ballot

@@ -138,9 +138,9 @@ def histograms(
 ) -> Integers:
     """How many teachers vote for every class, by query. Private.
 
-    ``parts``: of teachers by number; those that are left out abstain. Models and parts are dropped at once. Nothing that
-    happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as files;
-    one that cannot be sent makes its teacher abstain, however many processes there are.
+    ``parts``: of teachers by number; those that are left out abstain. Models and parts are dropped at once. Nothing
+    that happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as
+    files; one that cannot be sent makes its teacher abstain, however many processes there are.
     """
     jobs = (
         delayed(votes_of)(ballot.teacher(number), packed(part), ballot.queries, ballot.classes)
