@@ -66,8 +66,8 @@ TOPICS = (
     "corners",
     "room",
     "kept_rows",
-    "voters",
     "intervals",
+    "voters",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

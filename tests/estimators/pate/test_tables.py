@@ -121,13 +121,16 @@ def test_one_row_more_moves_one_teacher(key: int) -> None:
 @pytest.mark.parametrize("key", range(12))
 def test_one_person_more_moves_one_teacher(key: int) -> None:
     rng = np.random.default_rng(key)
-    draw = lambda who, number: [(*CELLS[i], who) for i in rng.integers(0, 4, number)]  # noqa: E731
+
+    def draw(who: str | None, least: int, most: int) -> list[tuple[Any, ...]]:
+        return [(*CELLS[rng.integers(4)], who) for _ in range(rng.integers(least, most + 1))]
+
     for _ in range(25):
-        rest = [*draw(None, 4), *draw("A", rng.integers(3)), *draw("B", rng.integers(3))]
-        rows = [*rest, *draw("C", rng.integers(1, 5))]
+        rest = [*draw(None, 4, 4), *draw("A", 0, 2), *draw("B", 0, 2)]
+        rows = [*rest, *draw("C", 1, 4)]
         mixed = [rows[i] for i in rng.permutation(len(rows))]
         assert moved(parts(rest, key, person=True), parts(mixed, key, person=True)) == 1
-        alone = [*rows, *draw(None, 1)]
+        alone = [*rows, *draw(None, 1, 1)]
         assert moved(parts(rows, key, person=True), parts(alone, key, person=True)) == 1
 
 
@@ -189,7 +192,6 @@ def test_fits_of_a_file_and_a_frame(plain: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        ({"neighbours": "replace"}, {}, 'neighbours="add_remove"'),
         ({}, {"groups": [1]}, "leave out groups"),
         ({}, {"y": "answer"}, 'no column "answer"'),
         ({"person": "whose"}, {}, 'no column "whose"'),
@@ -209,6 +211,14 @@ def test_what_is_refused_before_a_row_is_read(
     with pytest.raises((TypeError, ValueError), match=said):
         model_of(**given).fit(tmp_path / "rows.parquet", **{"y": "label", **fitted})
     assert not plain.calls
+
+
+def test_replaced_rows_are_for_rows_in_memory(plain: Any) -> None:
+    model, rows = model_of(neighbours="replace", noise=Simulation(1)), TABLE.select("a", "b")
+    assert model.fit(rows, TABLE["label"].to_list()).labels_ is not None
+    with pytest.raises(ValueError, match='neighbours="add_remove"'):
+        model.fit(TABLE, "label")
+    assert plain.calls == 1
 
 
 def test_what_fails_while_rows_are_read_is_not_told(plain: Any, monkeypatch: pytest.MonkeyPatch) -> None:

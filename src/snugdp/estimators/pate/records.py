@@ -26,6 +26,7 @@ from snugdp.tables.sources.base import Frame
 WORD, WHO, ROW, TEACHER = "word", "who", "row", "teacher"  # WHO: the keyed word of a person; null for a row by itself
 _NUMBER = "number"  # of a row among those that equal it, from 1 on
 _CELL, _LENGTH = 8, 4  # bytes of a cell that is no text, and of the length of a text
+_TYPES = {"number": "<f8", "category": "<i8"}  # all others are moments
 _NO_TEXT = (1 << 8 * _LENGTH) - 1
 Counted: TypeAlias = tuple[int, bytes, int]  # a word, its row, and how many of those stood by themselves
 
@@ -132,16 +133,15 @@ class RowRecords:
     def _unpacked(self, rows: list[bytes]) -> tuple[Any, Integers]:
         width = self._width
         plain = np.frombuffer(b"".join(row[:width] for row in rows), dtype="<u8").reshape(len(rows), -1)
-        places, cells, column = [width] * len(rows), [], 1
-        for is_text, kind in zip(self._texts, (column.kind for column in self.form.columns), strict=True):
-            if is_text:
+        places, numbers = [width] * len(rows), iter(plain.T[1:])
+        cells: list[Any] = []
+        for column in self.form.columns:
+            if column.kind == "text":
                 found = [_text_at(row, place) for row, place in zip(rows, places, strict=True)]
                 cells.append([text for text, _ in found])
                 places = [end for _, end in found]
-                continue
-            types = {"number": "<f8", "category": "<i8"}
-            cells.append(np.ascontiguousarray(plain[:, column]).view(types.get(kind, "<M8[us]")))
-            column += 1
+            else:
+                cells.append(np.ascontiguousarray(next(numbers)).view(_TYPES.get(column.kind, "<M8[us]")))
         return self.form.framed(cells), np.ascontiguousarray(plain[:, 0]).view(np.int64)
 
 

@@ -109,7 +109,8 @@ def _cluster_votes(source: SparkSource, records: RowRecords, ballot: Ballot) -> 
     work = VotePass(records, ballot)
     from pyspark import cloudpickle
 
-    if not attempt(lambda: cloudpickle.dumps(work))[0]:
+    dumps: Any = cloudpickle.dumps
+    if not attempt(lambda: dumps(work))[0]:
         raise ValueError(_UNSENDABLE)
     parts = _scattered(source, records)
     numbers = np.array(engine_for(parts).run(parts, work).votes.values(), dtype=np.int64)
