@@ -14,7 +14,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from snugdp import MemoryLedger, PATEClassifier, Simulation, Unit
-from snugdp.estimators.pate import tables
+from snugdp.estimators.pate import piles, tables
 from snugdp.estimators.pate.records import TEACHER, RowRecords
 from snugdp.estimators.pate.rows import Form
 from snugdp.estimators.pate.tables import RecordPass
@@ -63,8 +63,7 @@ def test_the_same_votes_where_there_is_no_room(
 ) -> None:
     here = votes(TABLE, Watchful(), person)
     TABLE.write_parquet(tmp_path / "rows.parquet", row_group_size=20)
-    monkeypatch.setattr(RecordPass, "room", 2000)
-    monkeypatch.setattr(tables, "MAX_BYTES", 3000)
+    monkeypatch.setattr(piles, "ROOM", 2000)
     for data in (TABLE, str(tmp_path / "rows.parquet")):
         assert votes(data, Watchful(), person, n_jobs=None) == here
 

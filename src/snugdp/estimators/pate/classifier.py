@@ -83,7 +83,7 @@ def _if_the_student_has(method: str) -> Callable[[Method], Method]:
 class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Private classification by a student: teachers learn from the rows, and the student from their noisy votes (PATE).
 
-    Every row is assigned to one of ``n_teachers`` teachers at random and independently of all other rows; if ``fit`` is
+    Every row is assigned to one of ``n_teachers`` teachers at random, whatever other rows there are; if ``fit`` is
     given ``groups``, every group is, so that all rows of one person go to the same teacher. (Cutting a shuffled table
     into equal parts would not do: one more row moves other rows to other teachers.) The teachers vote on public
     ``queries``, the votes are released by ``snugdp.pate.label``, and the student learns from the queries and the

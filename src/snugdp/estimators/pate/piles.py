@@ -14,6 +14,7 @@ from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.spill import Spill, SpilledRows
 
 PILES = 256
+ROOM = 1 << 26  # bytes in memory, of each of the states that are folded side by side
 Sorter: TypeAlias = Callable[[pl.DataFrame], NDArray[np.int64]]  # the pile of every record
 
 
@@ -29,19 +30,19 @@ class Piles(PrivateState):
         self._piles: dict[int, list[SpilledRows]] = {}
         self._bytes = 0
 
-    def add(self, records: pl.DataFrame, room: int) -> None:
-        """More of them. ``room``: the bytes that may be held in memory."""
+    def add(self, records: pl.DataFrame) -> None:
+        """More of them."""
         self._frames.append(records)
         self._bytes += int(records.estimated_size())
-        if self._bytes > room:
+        if self._bytes > ROOM:
             self._put_away()
 
-    def merge(self, other: Piles, room: int) -> None:
+    def merge(self, other: Piles) -> None:
         """All records of both."""
         for pile, blocks in other._piles.items():
             self._piles.setdefault(pile, []).extend(blocks)
         for records in other._frames:
-            self.add(records, room)
+            self.add(records)
 
     def results(self) -> Iterator[pl.DataFrame]:
         """All records, those of one pile together."""

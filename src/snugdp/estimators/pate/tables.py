@@ -20,7 +20,6 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.engines import engine_for, gather
 from snugdp.tables.passes.base import Sums
 from snugdp.tables.persons.images import check_person
-from snugdp.tables.persons.passes import MAX_BYTES, HeldPass
 from snugdp.tables.sources import Source, SparkSource
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.sources.cluster import fields, interpreter, quoted
@@ -33,7 +32,7 @@ _UNSENDABLE = (
 
 
 @dataclass(frozen=True)
-class RecordPass(HeldPass):
+class RecordPass:
     """The records of a table. For tables of this process: the state does not travel."""
 
     records: RowRecords
@@ -50,12 +49,12 @@ class RecordPass(HeldPass):
     def fold(self, state: Piles, frame: Frame) -> Piles:
         """Some more."""
         if len(frame):
-            state.add(self.records.of(frame), self.room)
+            state.add(self.records.of(frame))
         return state
 
     def merge(self, one: Piles, other: Piles) -> Piles:
         """Those of both parts."""
-        one.merge(other, MAX_BYTES)
+        one.merge(other)
         return one
 
     def pack(self, state: Piles) -> NoReturn:
@@ -99,7 +98,7 @@ def _parts(held: Piles, records: RowRecords) -> Iterator[tuple[int, tuple[Any, I
     most = max(records.teachers, PILES)
     piles = Piles(lambda found: found[TEACHER].to_numpy() * PILES // most)
     for found in held.results():
-        piles.add(records.assigned(found)[0], MAX_BYTES)
+        piles.add(records.assigned(found)[0])
     for found in piles.results():
         for part in found.sort(TEACHER).partition_by(TEACHER, maintain_order=True):
             yield int(part[TEACHER][0]), records.part(part)
