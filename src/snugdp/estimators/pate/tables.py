@@ -179,7 +179,7 @@ def _arrow(records: pl.DataFrame, long: tuple[str, ...]) -> Iterator[Any]:
     yield from records.to_arrow().cast(pa.schema([*kinds, (ROW, pa.binary())])).to_batches()
 
 
-class Ballots(PrivateState):
+class CastVotes(PrivateState):
     """Votes so far, how often each teacher was trained, and the records of the teacher whose turn it is. Private."""
 
     __slots__ = ("records", "teacher", "votes")
@@ -202,11 +202,11 @@ class VotePass:
         """Those of records."""
         return (TEACHER, WORD, ROW)
 
-    def empty(self) -> Ballots:
+    def empty(self) -> CastVotes:
         """No votes."""
-        return Ballots(Sums(size(self.ballot.queries) * len(self.ballot.classes) + len(self.ballot.seeds)))
+        return CastVotes(Sums(size(self.ballot.queries) * len(self.ballot.classes) + len(self.ballot.seeds)))
 
-    def fold(self, state: Ballots, frame: Frame) -> Ballots:
+    def fold(self, state: CastVotes, frame: Frame) -> CastVotes:
         """Some more records; a teacher is trained when the next one begins."""
         for part in frame.to_polars().partition_by(TEACHER, maintain_order=True):
             teacher = int(part[TEACHER][0])
@@ -216,25 +216,25 @@ class VotePass:
             state.records.append(part)
         return state
 
-    def merge(self, one: Ballots, other: Ballots) -> Ballots:
+    def merge(self, one: CastVotes, other: CastVotes) -> CastVotes:
         """The votes of all teachers of both."""
         self._close(one)
         self._close(other)
         one.votes.merge(other.votes)
         return one
 
-    def pack(self, state: Ballots) -> bytes:
+    def pack(self, state: CastVotes) -> bytes:
         """The votes, in a public number of bytes; records do not travel."""
         self._close(state)
         return state.votes.to_bytes()
 
-    def unpack(self, packed: bytes) -> Ballots:
+    def unpack(self, packed: bytes) -> CastVotes:
         """The votes that were packed."""
         state = self.empty()
         state.votes.restored(packed)
         return state
 
-    def _close(self, state: Ballots) -> None:
+    def _close(self, state: CastVotes) -> None:
         if state.teacher is None:
             return
         ballot, teacher = self.ballot, state.teacher
