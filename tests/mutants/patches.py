@@ -68,6 +68,7 @@ TOPICS = (
     "kept_rows",
     "intervals",
     "bends",
+    "voters",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

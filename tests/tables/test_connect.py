@@ -114,7 +114,9 @@ def test_the_same_fits_as_here(name: str, table: Any) -> None:
 def test_the_same_answers_as_here(connect: Any, tmp_path: Path) -> None:
     where.TABLE.write_parquet(tmp_path / "where.parquet")
     there = connect.read.parquet(str(tmp_path / "where.parquet"))
-    assert all(where.runs(where.ASKED[name], there) for name in ("median", "mean", "group_by", "describe"))
+    assert all(
+        where.runs(where.ASKED[name], there) for name in ("median", "mean", "group_by", "describe", "PATEClassifier")
+    )
 
 
 @pytest.mark.nightly

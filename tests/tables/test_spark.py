@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,16 +17,18 @@ import polars as pl
 import pytest
 
 from snugdp import PCA, LinearRegression, LogisticRegression, MemoryLedger, Simulation, describe
-from snugdp.secrecy.secret import unwrap
+from snugdp.estimators.pate import tables as pate_tables
+from snugdp.secrecy.secret import PrivateComputationError, unwrap
 from snugdp.tables import engines
 from snugdp.tables.engines import Engine, Spark, measure
 from snugdp.tables.grid import StepGrid
 from snugdp.tables.passes.counts.value_counts import ColumnCells
 from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Category, Number, Schema
-from snugdp.tables.sources import Csv, TableError, cluster, open_source, spark_plan
+from snugdp.tables.sources import Csv, SparkSource, TableError, cluster, open_source, spark_plan
 from snugdp.tables.sources.cluster import interpreter
 from tests.effort import sampled
+from tests.estimators.pate import panels
 from tests.real_data import real_data
 from tests.tables import where
 from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
@@ -337,3 +340,36 @@ def test_a_description_is_the_same_on_a_cluster(spark: Any, tmp_path: Path) -> N
     ]
     assert found[0] is not None
     assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("person", [None, "who"])
+def test_teachers_vote_where_their_rows_lie_as_they_do_here(person: str | None, spark: Any, tmp_path: Path) -> None:
+    panels.TABLE.write_parquet(tmp_path / "panel.parquet")
+    there = spark.read.parquet(str(tmp_path / "panel.parquet"))
+    for model in (panels.Watchful(), panels.Watchful(fails=ValueError), panels.Watchful(fails=SystemExit)):
+        here = panels.votes(panels.TABLE, model, person)
+        assert panels.votes(there.repartition(5, "city"), model, person) == here
+    asked = panels.QUERIES.select("a", "b").to_pandas()
+    here = panels.votes(panels.TABLE, panels.lines(), person, nan=False, queries=asked)
+    assert panels.votes(there, panels.lines(), person, nan=False, queries=asked) == here
+
+
+@pytest.mark.slow
+def test_teachers_that_cannot_travel_or_parts_in_two_are_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panels.TABLE.write_parquet(tmp_path / "panel.parquet")
+    there = spark.read.parquet(str(tmp_path / "panel.parquet"))
+    with pytest.raises(ValueError, match="cannot be sent to the workers"):
+        panels.votes(there, panels.Watchful(fails=threading.Lock()))
+    real = pate_tables._scattered
+    cut = lambda *given: SparkSource(real(*given).table.repartition(3, "word"), is_checked=True)  # noqa: E731
+    monkeypatch.setattr(pate_tables, "_scattered", cut)
+    with pytest.raises(PrivateComputationError, match="could not be trained"):
+        panels.votes(there, panels.Watchful())
+    from pyspark.sql.functions import rand
+
+    rows = there.withColumn("a", rand())
+    with pytest.raises(TableError, match="deterministic"):
+        panels.votes(rows, panels.Watchful())

@@ -55,9 +55,7 @@ def _scored(data: Any) -> str:
 
 def _taught(data: Any) -> str:
     model = snugdp.PATEClassifier(GaussianNB(), GaussianNB(), 20, classes=["n", "y"], noise=Simulation(3))
-    inside = isinstance(data, pl.DataFrame)
-    rows, labels = (data.select("a", "b"), data["yes"]) if inside else (data, "yes")
-    return str(model.fit(rows, labels, queries=TABLE.select("a", "b")[:9]).outcome_)
+    return str(model.fit(data, "yes", queries=TABLE.select("a", "b")[:9]).outcome_)
 
 
 A: dict[str, Any] = {"column": "a", "bounds": (-1, 1)}

@@ -1,4 +1,4 @@
-"""Columns of files: for queries and teachers read whole, each cell by itself; for predictions batch by batch."""
+"""Columns of files: for queries read whole, each cell by itself; for teachers and predictions batch by batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import dates, numbers, numeric, truths
 from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, type_name
 from snugdp.tables.schema.schema import Schema
-from snugdp.tables.sources import Batch, FileSource, Source, TableError, open_source
+from snugdp.tables.sources import Batch, FileSource, Partition, Source, TableError, open_source
 from snugdp.tables.sources.base import guarded, step
 from snugdp.tables.sources.base import listed as names_of
 from snugdp.tables.sources.files import FilePartition, PolarsFormat
@@ -65,10 +65,43 @@ def of_numbers(file: object, columns: Sequence[str]) -> Source:
 
 def frame(source: Source, kinds: Mapping[str, Column], *, beside: Sequence[str] = ()) -> pl.DataFrame:
     """The columns of all rows, booleans as 0 and 1; those ``beside`` them as they are. Private if the table is."""
-    table = gathered(source, (*kinds, *beside))
+    return _read(gathered(source, (*kinds, *beside)), kinds)
+
+
+def _read(table: pl.DataFrame, kinds: Mapping[str, Column]) -> pl.DataFrame:
+    """The table with these columns read cell by cell; others, and categories, as they are."""
     readers = {Number: numbers, Boolean: truths, Date: dates}
-    read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers}
+    read = {name: readers[type(kind)] for name, kind in kinds.items() if type(kind) in readers and name in table}
     return table.with_columns(pl.Series(name, reader(table[name])) for name, reader in read.items())
+
+
+@dataclass(frozen=True)
+class ReadPartition(Partition):
+    """A part of a table whose columns are read."""
+
+    inner: Partition
+    kinds: Mapping[str, Column]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Batch by batch."""
+        for batch in self.inner.batches(columns):
+            yield Batch(nw.from_native(_read(batch.frame.to_polars(), self.kinds), eager_only=True), batch.size)
+
+
+class ReadSource(Source):
+    """A table whose columns are read as a schema says, batch by batch: booleans as 0 and 1."""
+
+    def __init__(self, source: Source, kinds: Mapping[str, Column]) -> None:
+        self._source, self._kinds = source, kinds
+        self.name, self.size, self.types = source.name, source.size, source.types
+
+    def partitions(self) -> Sequence[Partition]:
+        """Those of the table."""
+        return [ReadPartition(part, self._kinds) for part in self._source.partitions()]
+
+    def verify(self) -> None:
+        """As the table."""
+        self._source.verify()
 
 
 def gathered(source: Source, columns: Sequence[str]) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from snugdp.estimators.labels import labels_of
 from snugdp.estimators.pate import teachers
 from snugdp.estimators.pate.cells import Column
 from snugdp.estimators.pate.rows import Form, fresh, take, usable
-from snugdp.estimators.pate.teachers import Scattered, histograms, vote
+from snugdp.estimators.pate.teachers import Ballot, Scattered, histograms, vote
 from tests.effort import sampled
 from tests.estimators.pate.test_privacy import TEACHERS, Script, model_of
 from tests.estimators.pate.vandal import Vandal
@@ -354,7 +354,8 @@ def test_a_part_that_cannot_be_sent_abstains(n_jobs: int | None) -> None:
     private = Scattered(cells, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
     how: dict[str, Any] = {"n_jobs": n_jobs, "progress": False}
     asked = np.array([[0.0], [1.0]])
-    votes = histograms(private, DecisionTreeClassifier(), np.arange(2), asked, np.array([0, 1]), **how)
+    ballot = Ballot(DecisionTreeClassifier(), np.arange(2), asked, np.array([0, 1]))
+    votes = histograms(private.parts(2), ballot, **how)
     assert votes.tolist() == [[1, 0], [0, 1]]
 
 

@@ -184,7 +184,7 @@ def parts(ways: Callable[[int, int], Iterator[Any]], n: int) -> Any:
     """The sets of rows of two teachers, as whole numbers, under every assignment of rows 0 .. n - 1."""
     rows, labels = np.arange(n)[:, None], np.zeros(n, dtype=np.int64)
     splits = [Scattered.of(rows, labels, None, drawn, NOTHING) for drawn in ways(n, 2)]
-    return np.array([[sum(1 << part[:, 0]) for part, _ in split.parts(2)] for split in splits])
+    return np.array([[sum(1 << part[:, 0]) for _, (part, _) in split.parts(2)] for split in splits])
 
 
 def law(n: int, table: Any, ways: Callable[[int, int], Iterator[Any]], epsilon: float) -> Any:

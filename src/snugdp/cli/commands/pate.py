@@ -154,7 +154,6 @@ def train(
     _check_output(output, ".json")
     features, answer, labels = _columns(schema, target)
     whose = persons.persons(schema)
-    beside = () if whose["person"] is None else (whose["person"],)
     private = reading.opened(data, {**features, answer[0]: answer[1]})
     models.require_person(private, whose["person"])
     public = reading.frame(reading.opened(queries, features), features)
@@ -162,8 +161,8 @@ def train(
     model = _ensemble(teachers, **given, test=how.test, **how.numbers(multiline))
     plan = model.plan()
     account = choices.agreed(plan)
-    rows = reading.frame(private, {**features, answer[0]: answer[1]}, beside=beside)
-    model.set_params(ledger=account).fit(rows.select(*features, *beside), rows[answer[0]])
+    rows = reading.ReadSource(private, {**features, answer[0]: answer[1]})
+    model.set_params(ledger=account).fit(rows, answer[0])
     if model.released_ and not hasattr(model, "student_"):
         raise ValueError(
             "labels were released and paid for, but no student can be trained on them: perhaps all are the same. "

@@ -18,19 +18,29 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from snugdp.core.guarantee import Budget
+from snugdp.core.guarantee import Budget, Neighbours
 from snugdp.core.outcome import Outcome, Unit
 from snugdp.estimators.base import AbsentLedger, NotReleased
 from snugdp.estimators.inputs import eager, numbered
 from snugdp.estimators.labels import declared
 from snugdp.estimators.pate.rows import Form, fresh, read, size, take
 from snugdp.estimators.pate.student import coefficients_of, take_coefficients
-from snugdp.estimators.pate.teachers import SEEDS, Scattered, check_model, histograms, rehearse, seeded, tolerance
+from snugdp.estimators.pate.teachers import (
+    SEEDS,
+    Ballot,
+    Scattered,
+    check_model,
+    histograms,
+    rehearse,
+    seeded,
+    tolerance,
+)
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.ledger import BudgetExceededError
 from snugdp.ledger.question import Question, column_name
+from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real
 from snugdp.pate import labelling
 from snugdp.pate.proposals import Proposal, Size
@@ -39,8 +49,9 @@ from snugdp.propose.forecast import Note
 from snugdp.propose.plan import Plan, whole_rows
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.persons import Persons
+from snugdp.release.persons import Persons, drawn_key
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.sources import is_named, open_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -55,6 +66,13 @@ _REFUSED = (
     "proposal. The budget is spent, and why is private. Try a larger epsilon or delta, more teachers, fewer or easier "
     'queries, another sigma or gap (look at plan()), or test="none", which is never refused'
 )
+_NAME_LABELS = (
+    'a table that is not in memory has its labels in a column: give its name, as in fit("people.parquet", "risk")'
+)
+_REPLACED = (
+    "in a table with its labels in a column, a row goes to the teacher that its hash says, so another row in its place "
+    'changes two teachers: use neighbours="add_remove", or give X and y in memory, each by itself'
+)
 
 
 def _if_the_student_has(method: str) -> Callable[[Method], Method]:
@@ -65,7 +83,7 @@ def _if_the_student_has(method: str) -> Callable[[Method], Method]:
 class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Private classification by a student: teachers learn from the rows, and the student from their noisy votes (PATE).
 
-    Every row is assigned to one of ``n_teachers`` teachers at random and independently of all other rows; if ``fit`` is
+    Every row is assigned to one of ``n_teachers`` teachers at random, whatever other rows there are; if ``fit`` is
     given ``groups``, every group is, so that all rows of one person go to the same teacher. (Cutting a shuffled table
     into equal parts would not do: one more row moves other rows to other teachers.) The teachers vote on public
     ``queries``, the votes are released by ``snugdp.pate.label``, and the student learns from the queries and the
@@ -109,7 +127,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     progress : bool, optional
         Whether to show a progress bar while teachers are trained.
     neighbours : {"add_remove", "replace"}
-        Whether neighbouring tables differ by one row more or less, or by one row replaced.
+        Whether neighbouring tables differ by one row more or less, or by one row replaced; the latter only where X and
+        y are in memory, each by itself.
     person : str, optional
         The column of X that says whose rows belong together, instead of ``groups``; it is no feature.
     max_rows : int, default=1
@@ -174,19 +193,24 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, groups: Any = None, queries: Any = None) -> PATEClassifier:
         """Train the teachers, pay, test, release or refuse, train the student.
 
-        X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. ``groups``: whose
-        row it is, instead of a column that ``person`` names; a row without a group is a person of its own. ``queries``:
-        public rows with the columns of X, instead of those of the constructor. What is public is checked before a
-        private row is read; whatever fails before the votes are released costs nothing.
+        X: rows of an array, a sparse matrix, or a pandas, polars or pyarrow table; y: their labels. Or X: a table of
+        any size that has its labels in the column that y names: a frame, Parquet, CSV or Arrow files, a query of polars
+        or DuckDB, or a Spark table, where teachers are trained on the cluster. The columns of the queries, which then
+        need names, are the features. ``groups``: whose row it is, instead of a column that ``person`` names; a row
+        without a group is a person of its own. ``queries``: public rows with the columns of X, instead of those of the
+        constructor. What is public is checked before a private row is read; whatever fails before the votes are
+        released costs nothing.
 
         Guarantee: that of the class; ``guarantee_`` states it.
         """
         warn_of_pipeline()
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None: give the labels of X")
-        teachers, persons = self._teachers(), self._persons(groups)
+        by_name = isinstance(y, str)
+        persons = self._persons(groups)
         context = self._context(persons).for_persons(None)  # all rows of a person are used
-        if persons is not None and groups is None:
+        self._check_place(X, y, groups)
+        if persons is not None and groups is None and not by_name:
             given = PersonRows.of(X, persons, None)
             X, groups = given.X, given.identifiers.to_native()
         classes, (form, public) = self._declared(), self._public(queries)
@@ -195,21 +219,15 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         context.known(proposal.plan)  # a key of another question is refused before anything is drawn
         self._affordable(proposal.plan, context)
         takes = self._try_models(public, classes)
-        rows, labels, whose = read(X, y, groups, form, classes)
-        if not context.noise.private and not size(rows):
-            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
-        # 1. A seed for every teacher; a teacher for every person.
-        seeds = context.noise.scatter(teachers, SEEDS)
-        number = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
-        drawn = context.noise.scatter(number, teachers)
-        # 2. Votes: each teacher sees its own part and nothing else.
-        private = Scattered.of(rows, labels, whose, drawn, takes)
-        how = {"n_jobs": self.n_jobs, "progress": self.progress}
-        votes = histograms(private, self._teacher(), seeds, public, classes, **how)
-        del rows, labels, whose, drawn, private
+        # 1. A seed for every teacher. 2. Votes: each teacher sees its own part and nothing else.
+        ballot = Ballot(self._teacher(), context.noise.scatter(self._teachers(), SEEDS), public, classes)
+        if by_name:
+            votes = self._votes_of_table(X, (form, y, persons), ballot, takes, context.noise)
+        else:
+            votes = self._votes(read(X, y, groups, form, classes), ballot, takes, context.noise)
         self._forget()
         # 3. Labels, or a refusal: paid for inside.
-        panel = Panel(teachers, size(public), tuple(classes.tolist()))
+        panel = Panel(self._teachers(), size(public), tuple(classes.tolist()))
         outcome = labelling.run(proposal, panel, Secret(votes), context)
         del votes
         # 4. The student sees what was released.
@@ -217,6 +235,40 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._keep(outcome, proposal.plan, classes)
         self._form, self._asked = form, size(public)
         return self._teach(public)
+
+    def _votes(self, given: tuple[Any, Any, Any], ballot: Ballot, takes: Any, noise: Noise) -> Any:
+        """Votes by rows in memory: a teacher is drawn for every person."""
+        rows, labels, whose = given
+        if not noise.private and not size(rows):
+            raise ValueError("Found array with 0 sample(s): a rehearsal needs at least one row")
+        teachers = len(ballot.seeds)
+        number = size(rows) if whose is None else int(whose.max(initial=-1)) + 1
+        private = Scattered.of(rows, labels, whose, noise.scatter(number, teachers), takes)
+        return histograms(private.parts(teachers), ballot, n_jobs=self.n_jobs, progress=self.progress)
+
+    def _votes_of_table(self, X: Any, read_as: tuple[Form, str, Any], ballot: Ballot, takes: Any, noise: Noise) -> Any:
+        """Votes by the rows of a table: a key is drawn, and the hash of a row, or of its person, has its teacher."""
+        from snugdp.estimators.pate.records import RowRecords
+        from snugdp.estimators.pate.tables import check_table, table_votes
+
+        (form, target, persons), source = read_as, open_source(X)
+        person = None if persons is None else persons.column
+        how = RowRecords(
+            form, target, tuple(ballot.classes.tolist()), takes, len(ballot.seeds), drawn_key(noise), person
+        )
+        check_table(source, how)
+        return table_votes(source, how, ballot, n_jobs=self.n_jobs, progress=self.progress)
+
+    def _check_place(self, X: Any, y: Any, groups: Any) -> None:
+        """Where labels and identifiers are: in a table, or each by itself."""
+        if not isinstance(y, str):
+            if is_named(X):
+                raise TypeError(_NAME_LABELS)
+            return
+        if groups is not None:
+            raise TypeError('in a table the identifiers are a column, which person="..." names: leave out groups')
+        if Neighbours.of(self.neighbours) is Neighbours.REPLACE:
+            raise ValueError(_REPLACED)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row, by the student."""
@@ -318,7 +370,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         models = {"teacher": self._teacher(), "student": self._student(), "classes": self._declared()}
         whose = None if groups is None else ["groups", column_name(groups)]
         kinds = [[column.kind, column.choices] for column in form.columns]
-        return self._question(names, y, queries=[public, kinds], groups=whose, **models)
+        named = {"labels": y} if isinstance(y, str) else {}
+        return self._question(names, y, queries=[public, kinds], groups=whose, **models, **named)
 
     def _name_features(self, public: Any) -> None:
         frame = eager(public)

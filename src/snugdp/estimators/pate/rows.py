@@ -6,7 +6,7 @@ refused here depends on shapes, names and the queries alone, not on the types th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ class Form:
         if frame is not None:
             if tuple(frame.columns) != self.names:
                 raise ValueError(f"The feature names of {what} should match those of the queries, in the same order")
-            return self._quiet(lambda: self._framed([(frame.get_column(name), None) for name in frame.columns]))
+            return self._quiet(lambda: self.framed(self.cells(frame)))
         if issparse(X):
             self._check_width(int(X.shape[1]), what)
             return self._quiet(lambda: _compressed(X))
@@ -93,7 +93,8 @@ class Form:
     def dress(self, X: Any) -> Any:
         """Rows of an array as a frame of the queries' columns. For rows to predict."""
         columns = self._columns(X, "X")
-        return self._quiet(lambda: self._framed([(None, column) for column in columns]))
+        pairs = list(zip(self.columns, columns, strict=True))
+        return self._quiet(lambda: self.framed([kind.cells(cells) for kind, cells in pairs]))
 
     def _columns(self, X: Any, what: str) -> list[list[Any]]:
         """The cells of a list or an array, column by column. A row of a list that has another length is missing."""
@@ -129,11 +130,14 @@ class Form:
             raise TypeError("the rows could not be read; the cause is withheld because it may depend on them")
         return rows
 
-    def _framed(self, sources: list[tuple[nw.Series[Any] | None, Any]]) -> Any:
-        series = []
-        for name, column, (typed, cells) in zip(self.names or (), self.columns, sources, strict=True):
-            read = column.cells(cells) if typed is None else column.read(typed)
-            series.append(column.series(name, read, self.backend))
+    def cells(self, frame: nw.DataFrame[Any]) -> list[Any]:
+        """The cells of a frame that has these columns, and perhaps others: read, column by column."""
+        return [kind.read(frame.get_column(name)) for name, kind in zip(self.names or (), self.columns, strict=True)]
+
+    def framed(self, cells: Sequence[Any]) -> Any:
+        """Cells that were read as a frame of the queries' library."""
+        named = zip(self.names or (), self.columns, cells, strict=True)
+        series = [column.series(name, read, self.backend) for name, column, read in named]
         native = nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
         return native if self.labels is None else native.set_axis(self.labels, axis=1)
 
@@ -195,15 +199,15 @@ def usable(rows: Any, *, nan: bool, infinite: bool) -> Bits:
     if frame is not None:
         for name, kind in frame.schema.items():
             if kind.is_numeric():
-                fine &= _allowed(numbers(frame.get_column(name).to_native()), nan=nan, infinite=infinite)
+                fine &= allowed(numbers(frame.get_column(name).to_native()), nan=nan, infinite=infinite)
     elif issparse(rows):
         row = np.repeat(np.arange(size(rows)), np.diff(rows.indptr))
-        fine[row[~_allowed(rows.data, nan=nan, infinite=infinite)]] = False
+        fine[row[~allowed(rows.data, nan=nan, infinite=infinite)]] = False
     elif rows.dtype.kind == "f":
-        fine &= _allowed(rows, nan=nan, infinite=infinite).all(axis=1)
+        fine &= allowed(rows, nan=nan, infinite=infinite).all(axis=1)
     elif rows.dtype.kind == "O":
         real = np.array([[cell if isinstance(cell, float) else 0.0 for cell in row] for row in rows.tolist()])
-        fine &= _allowed(real.reshape(rows.shape), nan=nan, infinite=infinite).all(axis=1)
+        fine &= allowed(real.reshape(rows.shape), nan=nan, infinite=infinite).all(axis=1)
     return fine
 
 
@@ -226,7 +230,8 @@ def read(X: Any, y: Any, whose: Any, form: Form, classes: NDArray[Any]) -> tuple
     return rows, labels, persons
 
 
-def _allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:
+def allowed(cells: NDArray[Any], *, nan: bool, infinite: bool) -> Bits:
+    """Which numbers may be learned from, where NaN or infinite ones may not."""
     fine = np.ones(cells.shape, dtype=bool)
     if not nan:
         fine &= ~np.isnan(cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +22,7 @@ from snugdp.tables.cells import Names
 
 SEEDS = 2**31 - 1  # whole numbers that every random_state takes
 _SAMPLE, _EACH = 200, 6  # rows of the trial at least, and of each class: enough for cross-validation in five parts
-_FAILED = (
+FAILED = (
     "the teachers could not be trained; the cause is withheld because it may depend on the rows. Nothing was charged. "
     "Try n_jobs=1, and the teacher on made-up rows"
 )
@@ -110,33 +110,47 @@ class Scattered:
         teachers[(labels < 0) | ~usable(rows, nan=takes.nan, infinite=takes.infinite)] = -1
         return cls(rows, labels, teachers)
 
-    def parts(self, number: int) -> Iterator[tuple[Any, Integers]]:
-        """The part of every teacher, in the order of the rows, in memory of its own."""
+    def parts(self, number: int) -> Iterator[tuple[int, tuple[Any, Integers]]]:
+        """Every teacher with its part, in the order of the rows, in memory of its own."""
         order = np.argsort(self.teachers, kind="stable")
         ends = np.searchsorted(self.teachers[order], np.arange(number + 1))
-        for start, end in pairwise(ends):
+        for teacher, (start, end) in enumerate(pairwise(ends)):
             part = order[start:end]
-            yield take(self.rows, part), self.labels[part]
+            yield teacher, (take(self.rows, part), self.labels[part])
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """What teachers vote on, and who they are: copies of one model, each with a seed. Public, but for the seeds."""
+
+    model: Any
+    seeds: Integers
+    queries: Any
+    classes: NDArray[Any]
+
+    def teacher(self, number: int) -> Any:
+        """A teacher that was not trained yet."""
+        return seeded(clone(self.model), int(self.seeds[number]))
 
 
 def histograms(
-    private: Scattered, model: Any, seeds: Integers, queries: Any, classes: NDArray[Any], *, n_jobs: Any, progress: Any
+    parts: Iterable[tuple[int, tuple[Any, Integers]]], ballot: Ballot, *, n_jobs: Any, progress: Any
 ) -> Integers:
     """How many teachers vote for every class, by query. Private.
 
-    Teacher k is a copy of the model, trained on part k with seed k; models and parts are dropped at once. Nothing that
-    happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as files;
-    one that cannot be sent makes its teacher abstain, however many processes there are.
+    ``parts``: of teachers by number; those that are left out abstain. Models and parts are dropped at once. Nothing
+    that happens in a part shows: neither errors nor warnings. Parts go to other processes through pipes, never as
+    files; one that cannot be sent makes its teacher abstain, however many processes there are.
     """
     jobs = (
-        delayed(_unpacked)(seeded(clone(model), seed), _packed(part), queries, classes)
-        for seed, part in zip(seeds.tolist(), private.parts(len(seeds)), strict=True)
+        delayed(votes_of)(ballot.teacher(number), packed(part), ballot.queries, ballot.classes)
+        for number, part in parts
     )
 
     def count() -> Integers:
-        counts = np.zeros((size(queries), len(classes)), dtype=np.int64)
-        every = np.arange(size(queries))
-        with muted(), _bar(len(seeds), progress) as advance:
+        every = np.arange(size(ballot.queries))
+        counts = np.zeros((len(every), len(ballot.classes)), dtype=np.int64)
+        with muted(), _bar(len(ballot.seeds), progress) as advance:
             for answers in Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(jobs):
                 cast = answers >= 0
                 counts[every[cast], answers[cast]] += 1
@@ -145,16 +159,18 @@ def histograms(
 
     worked, counts = attempt(count)
     if not worked or counts is None:
-        raise PrivateComputationError(_FAILED)
+        raise PrivateComputationError(FAILED)
     return counts
 
 
-def _packed(part: tuple[Any, Integers]) -> bytes | None:
+def packed(part: tuple[Any, Integers]) -> bytes | None:
+    """A part for another process; None if it cannot be sent."""
     return attempt(lambda: pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL))[1]
 
 
-def _unpacked(model: Any, packed: bytes | None, queries: Any, classes: NDArray[Any]) -> Integers:
-    part = None if packed is None else attempt(lambda: pickle.loads(packed))[1]
+def votes_of(model: Any, body: bytes | None, queries: Any, classes: NDArray[Any]) -> Integers:
+    """The votes of one teacher, whose part was packed."""
+    part = None if body is None else attempt(lambda: pickle.loads(body))[1]
     rows, labels = (None, np.empty(0, dtype=np.int64)) if part is None else part
     return vote(model, rows, labels, queries, classes)
 
