@@ -81,7 +81,7 @@ def bends_between(cells: int, low: float, high: float) -> Bends:
     """Bends of smooth curves that are 0 at both ends, less a line: as if rows had a density as even as can be.
 
     >>> bends_between(4, -1.7, 1.7).images.round(2).tolist()
-    [[-0.61, -0.33, -0.14], [0.57, -0.33, -0.48], [0.38, 0.89, -0.11], [0.17, 0.41, 1.02], [-0.3, -0.23, -0.14]]
+    [[-0.89, -0.23, 0.12], [0.52, -0.33, -0.07], [0.14, 0.78, -0.27], [-0.07, 0.02, 0.62], [-0.21, -0.62, -0.66]]
     """
     places, weights = usual_density(low, high)
     products = _products(cells, low, high, places, weights)
