@@ -26,7 +26,7 @@ from snugdp.tables.grid import exponent_above
 Floats: TypeAlias = NDArray[np.float64]
 
 _EXACT = 1 << 53  # whole numbers up to here are floats, so a float sum of them is exact
-_CACHED_ENTRIES = 1 << 19  # of a block that stays in the cache: larger ones are not faster, smaller ones are slower
+_CACHED_ENTRIES = 1 << 19  # of a block: larger ones are not faster, and smaller ones are slower
 _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 1024, 8192  # unless exactness asks for fewer
 _BITS = 20  # of the bound: the grid is about a millionth of it
 _TARGET_BITS = 22

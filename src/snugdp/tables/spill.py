@@ -28,7 +28,8 @@ class Spill(PrivateState):
     __slots__ = ("__weakref__", "_end", "_file", "_lock")
 
     def __init__(self) -> None:
-        self._file: Any = tempfile.TemporaryFile(buffering=0)  # closed once nobody refers to it, without a warning
+        # Closed once nobody refers to it, without a warning.
+        self._file: Any = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._lock, self._end = Lock(), 0
 

@@ -85,10 +85,8 @@ class _Numbers:
     def write(self, raw: Sequence[NDArray[Any]], out: Floats) -> None:
         """The images of some rows: those of ``Affine``."""
         for middle, factor, column, image in zip(self.middles, self.factors, raw, out, strict=True):
-            if middle:
-                np.subtract(column, middle, out=image, dtype=np.float64)
-                column = image
-            np.multiply(column, factor, out=image, dtype=np.float64)  # 0 taken off changes no number
+            centred = np.subtract(column, middle, out=image, dtype=np.float64) if middle else column
+            np.multiply(centred, factor, out=image, dtype=np.float64)  # 0 taken off changes no number
         if out.size and not (out.max() <= self.limit and out.min() >= -self.limit):  # also if one is not a number
             np.clip(out, -self.limit, self.limit, out=out)
             np.copyto(out, 0.0, where=np.isnan(out))
