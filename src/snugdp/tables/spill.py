@@ -45,7 +45,7 @@ class Spill(PrivateState):
             start = self._end
             self._file.seek(start)
             for part in parts:
-                left = memoryview(np.frombuffer(part, dtype=np.uint8)) if len(part) else memoryview(b"")
+                left = np.frombuffer(part, dtype=np.uint8).data if len(part) else memoryview(b"")
                 while left:
                     left = left[self._file.write(left) :]
             self._end = self._file.tell()
@@ -56,7 +56,7 @@ class Spill(PrivateState):
         body = np.empty(size, dtype=np.uint8)
         with self._lock:
             self._file.seek(start)
-            left = memoryview(body)
+            left = body.data
             while left:
                 if not (found := self._file.readinto(left)):
                     raise OSError
@@ -75,7 +75,7 @@ class SpilledRows(PrivateState):
 
     def read(self) -> tuple[Frame, pl.DataFrame | None]:
         """The rows and their index again."""
-        body = memoryview(self.spill.read(self.start, self.size))
+        body = self.spill.read(self.start, self.size).data
         end = _SIZE + int.from_bytes(body[:_SIZE], "little")
         index = None if end == _SIZE else _unpacked(body[_SIZE:end], polars=True)
         return nw.from_native(_unpacked(body[end:], self.polars), eager_only=True), index
