@@ -156,3 +156,29 @@ def test_other_directions_of_rows_that_were_kept(long: Literal["shorten", "keep"
     assert (before.kept() is None) == (long != "drop")
     assert work.pack(turned.state(work)) == expected
     assert before.moments().values() == table.moments().values()
+
+
+def test_a_file_that_takes_and_gives_few_bytes_at_a_time_loses_none() -> None:
+    """Systems may write and read less than they are asked to."""
+    spill, block = Spill(), np.arange(60.0).reshape(5, 12)
+
+    class Slow:
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def write(self, part: memoryview) -> int:
+            return int(self.file.write(part[:7]))
+
+        def readinto(self, part: memoryview) -> int:
+            return int(self.file.readinto(part[:5]))
+
+    spill._file = Slow(spill._file)
+    starts = [spill.append(b"", block, b"abc"), spill.append(np.empty((0, 3))), spill.append(b"de")]
+    assert starts == [0, block.nbytes + 3, block.nbytes + 3]
+    assert spill.read(0, block.nbytes).view(np.float64).tolist() == block.ravel().tolist()
+    assert spill.read(block.nbytes, 5).tobytes() == b"abcde"
+    with pytest.raises(OSError):
+        spill.read(block.nbytes, 6)

@@ -47,14 +47,14 @@ class FiledBlock(PrivateState):
         """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
         V, w, weight = block
         by_column = abs(V.strides[0]) < abs(V.strides[1])
-        start = spill.append((V.T if by_column else V).tobytes(), w.tobytes())
+        start = spill.append(*map(np.ascontiguousarray, (V.T if by_column else V, w)))
         return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
 
     def read(self) -> Kept:
         """The block again."""
         rows, entries = self.shape
         size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
-        numbers: NDArray[Any] = np.frombuffer(self.spill.read(self.start, size), dtype=self.dtype)
+        numbers: NDArray[Any] = self.spill.read(self.start, size).view(self.dtype)
         V, w = numbers[: rows * entries], numbers[rows * entries :]
         return V.reshape(entries, rows).T if self.by_column else V.reshape(rows, entries), w, self.weight
 

@@ -26,7 +26,7 @@ from snugdp.tables.grid import exponent_above
 Floats: TypeAlias = NDArray[np.float64]
 
 _EXACT = 1 << 53  # whole numbers up to here are floats, so a float sum of them is exact
-_CACHED_ENTRIES = 1 << 18  # of a block that stays in the cache: larger ones are not faster, smaller ones are slower
+_CACHED_ENTRIES = 1 << 19  # of a block: larger ones are not faster, and smaller ones are slower
 _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 1024, 8192  # unless exactness asks for fewer
 _BITS = 20  # of the bound: the grid is about a millionth of it
 _TARGET_BITS = 22
@@ -276,8 +276,10 @@ class RowMap:
     def _map_target(self, y: NDArray[Any], w: Floats) -> None:
         np.multiply(y, math.ldexp(1.0, self.bits), out=w, dtype=np.float64)  # line 7
         np.trunc(w, out=w)
-        np.clip(w, -float(self.target_limit), float(self.target_limit), out=w)
-        np.copyto(w, 0.0, where=np.isnan(w))
+        limit = float(self.target_limit)
+        if not (w.max(initial=0.0) <= limit and w.min(initial=0.0) >= -limit):  # also when one is not a number
+            np.clip(w, -limit, limit, out=w)
+            np.copyto(w, 0.0, where=np.isnan(w))
 
 
 def _default_bits(norm_squared: Fraction, target: Fraction) -> int:

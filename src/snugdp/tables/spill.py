@@ -10,6 +10,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.sources.base import Frame
@@ -26,7 +28,8 @@ class Spill(PrivateState):
     __slots__ = ("__weakref__", "_end", "_file", "_lock")
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed once nobody refers to it, without a warning
+        # Closed once nobody refers to it, without a warning.
+        self._file: Any = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._lock, self._end = Lock(), 0
 
@@ -36,23 +39,28 @@ class Spill(PrivateState):
         body = len(packed).to_bytes(_SIZE, "little") + packed + _packed(frame)
         return SpilledRows(self, self.append(body), len(body), frame.implementation.is_polars())
 
-    def append(self, *parts: bytes) -> int:
-        """Write bytes behind all others; returned is where they begin."""
+    def append(self, *parts: bytes | NDArray[Any]) -> int:
+        """Write bytes, or the bytes of arrays, behind all others; returned is where they begin."""
         with self._lock:
             start = self._end
             self._file.seek(start)
             for part in parts:
-                self._file.write(part)
-            self._end += sum(map(len, parts))
+                left = np.frombuffer(part, dtype=np.uint8).data if len(part) else memoryview(b"")
+                while left:
+                    left = left[self._file.write(left) :]
+            self._end = self._file.tell()
         return start
 
-    def read(self, start: int, size: int) -> bytes:
+    def read(self, start: int, size: int) -> NDArray[np.uint8]:
         """Some bytes; an error if they are not there."""
+        body = np.empty(size, dtype=np.uint8)
         with self._lock:
             self._file.seek(start)
-            body = self._file.read(size)
-        if len(body) != size:
-            raise OSError
+            left = body.data
+            while left:
+                if not (found := self._file.readinto(left)):
+                    raise OSError
+                left = left[found:]
         return body
 
 
@@ -67,7 +75,7 @@ class SpilledRows(PrivateState):
 
     def read(self) -> tuple[Frame, pl.DataFrame | None]:
         """The rows and their index again."""
-        body = memoryview(self.spill.read(self.start, self.size))
+        body = self.spill.read(self.start, self.size).data
         end = _SIZE + int.from_bytes(body[:_SIZE], "little")
         index = None if end == _SIZE else _unpacked(body[_SIZE:end], polars=True)
         return nw.from_native(_unpacked(body[end:], self.polars), eager_only=True), index

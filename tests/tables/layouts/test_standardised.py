@@ -21,7 +21,7 @@ from scipy import sparse
 from snugdp.tables.found import Flag, FoundBounds, FoundLevels, FoundNumber
 from snugdp.tables.layouts.arrays import ArraySource, Block
 from snugdp.tables.layouts.boxes import BoxSchema
-from snugdp.tables.layouts.standardised import StandardisedLayout
+from snugdp.tables.layouts.standardised import StandardisedLayout, squared_lengths
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Boolean, Category, Date, Number, Schema
@@ -261,3 +261,18 @@ def test_rows_to_predict_from_may_be_twice_as_long() -> None:
     layout = StandardisedLayout(found, joint=False)
     (vectors,) = layout.predictors(Block(np.array([[0.5], [1.5], [2.0], [7.0]]), None, {"x": 0}))
     assert np.allclose(vectors, [[1, 1], [3, 1], [4, 1], [4, 1]])
+
+
+@pytest.mark.parametrize("odd", [0.5, 1e3, 2.0**11, 1e12, 1e200, -math.inf, math.nan])
+def test_the_length_of_a_row_does_not_depend_on_long_rows_beside_it(odd: float) -> None:
+    X = np.random.default_rng(5).uniform(-1, 1, (40, 6))
+    X[3, 2] = odd
+    with np.errstate(all="ignore"):
+        together = squared_lengths(X)
+        alone = np.concatenate([squared_lengths(X[place : place + 1]) for place in range(len(X))])
+    assert together.tobytes() == alone.tobytes()
+    largest = math.isqrt(2**53 // 6) * 2.0**-16  # where an entry is clipped
+    for row, length in zip(X, together, strict=True):
+        if not np.isnan(row).any():
+            cells = [math.trunc(Fraction(min(max(x, -largest), largest)) * 2**16) for x in row]
+            assert Fraction(length) * 4**16 == sum(n * n for n in cells)

@@ -47,14 +47,15 @@ class AffineLayout(WrappedLayout):
         return np.array(self.centre)
 
     def blocks(self, frame: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64] | None]]:
-        """The moved and stretched rows, part by part."""
-        width = len(self.centre)
+        """The moved and stretched rows, part by part; overwritten by the next ones."""
+        width, moved = len(self.centre), np.empty((0, 0))
         for X, y in self.layout.blocks(frame):
-            moved = X.copy(order="K")
+            moved = moved if moved.shape == X.shape else np.empty_like(X)
             part = moved[:, :width]
             with np.errstate(all="ignore"):  # a warning would depend on private values
-                np.subtract(part, self._middle, out=part)
+                np.subtract(X[:, :width], self._middle, out=part)
                 np.multiply(part, self.stretch, out=part)
+            moved[:, width:] = X[:, width:]
             yield moved, y
 
     def coefficients(self, theta: ArrayLike) -> Coefficients:

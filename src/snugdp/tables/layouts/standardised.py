@@ -369,6 +369,9 @@ def squared_lengths(X: Floats) -> Floats:
     most = float(math.isqrt(_EXACT // max(X.shape[1], 1)))
     cells = X * 2.0**_BITS
     np.trunc(cells, out=cells)
-    np.clip(cells, -most, most, out=cells)  # 3
-    squares: Floats = np.einsum("ij,ij->i", cells, cells) * 4.0**-_BITS
+    squares: Floats = np.einsum("ij,ij->i", cells, cells)
+    if squares.size and not squares.max() <= most**2:  # otherwise no entry is larger
+        np.clip(cells, -most, most, out=cells)  # 3
+        squares = np.einsum("ij,ij->i", cells, cells)
+    squares *= 4.0**-_BITS
     return squares

@@ -58,11 +58,11 @@ class DigestPass(SummingPass[Sums]):
 
 
 def _summed(columns: list[NDArray[np.uint64]]) -> list[int]:
-    row = np.zeros(len(columns[0]), dtype=np.uint64)
+    row, half = np.zeros((2, len(columns[0])), dtype=np.uint64)
     for column in columns:  # 2
         row ^= column
         row *= _ODD
-        row ^= row >> _HALF
+        row ^= np.right_shift(row, _HALF, out=half)
     other = (row ^ (row >> np.uint64(29))) * _OTHER  # 3
     other ^= other >> _HALF
     return [len(row), int(row.sum()), int(other.sum())]

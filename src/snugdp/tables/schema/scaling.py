@@ -70,7 +70,7 @@ class _Numbers:
     """Columns that are all numbers, with one limit: the images that each column has by itself, in fewer steps."""
 
     middles: tuple[float, ...]
-    factors: Floats
+    factors: tuple[float, ...]
     limit: float
 
     @classmethod
@@ -79,16 +79,16 @@ class _Numbers:
         given = list(scales)
         if not given or any(type(scale) is not Affine or scale.limit != given[0].limit for scale in given):
             return None
-        factors = np.array([[scale.factor] for scale in given])
-        return cls(tuple(scale.middle for scale in given), factors, given[0].limit)
+        middles, factors = zip(*((scale.middle, scale.factor) for scale in given), strict=True)
+        return cls(middles, factors, given[0].limit)
 
     def write(self, raw: Sequence[NDArray[Any]], out: Floats) -> None:
         """The images of some rows: those of ``Affine``."""
-        for middle, column, image in zip(self.middles, raw, out, strict=True):
-            np.subtract(column, middle, out=image, dtype=np.float64)
-        np.multiply(out, self.factors, out=out)
-        np.clip(out, -self.limit, self.limit, out=out)
-        if out.size and np.isnan(out.max()):
+        for middle, factor, column, image in zip(self.middles, self.factors, raw, out, strict=True):
+            centred = np.subtract(column, middle, out=image, dtype=np.float64) if middle else column
+            np.multiply(centred, factor, out=image, dtype=np.float64)  # 0 taken off changes no number
+        if out.size and not (out.max() <= self.limit and out.min() >= -self.limit):  # also if one is not a number
+            np.clip(out, -self.limit, self.limit, out=out)
             np.copyto(out, 0.0, where=np.isnan(out))
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -230,6 +231,10 @@ class Schema(EqualByKey):
     @property
     def _scales(self) -> dict[str, scaling.Scale]:
         """How every column but the target is scaled."""
+        return self._own_scales
+
+    @cached_property
+    def _own_scales(self) -> dict[str, scaling.Scale]:
         parts = self.parts
         return {name: self._scale(name, scaling.scale_for(column, parts), parts) for name, column in self._used.items()}
 

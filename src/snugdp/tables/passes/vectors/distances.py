@@ -158,11 +158,12 @@ class RowSumPass(RowPass[Sums]):
 
     def empty(self) -> Sums:
         """The sums over no rows."""
+        require_exact_products((1, self.block, self.row_map.entries))
         return Sums(self.row_map.entries + 1)
 
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Add the rows of one block."""
-        state.accumulate([*V.astype(np.int64).sum(axis=0).tolist(), len(V)])
+        state.accumulate([*np.dot(np.ones(len(V)), V).astype(np.int64).tolist(), len(V)])
 
 
 @dataclass(frozen=True)
