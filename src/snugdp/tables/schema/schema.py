@@ -230,8 +230,8 @@ class Schema(EqualByKey):
 
     @property
     def _scales(self) -> dict[str, scaling.Scale]:
-        """How every column but the target is scaled."""
-        return self._own_scales
+        """How every column but the target is scaled: a dictionary of the caller's own."""
+        return dict(self._own_scales)
 
     @cached_property
     def _own_scales(self) -> dict[str, scaling.Scale]:
