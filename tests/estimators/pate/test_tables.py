@@ -96,7 +96,8 @@ def parts(rows: list[tuple[Any, ...]], key: int, person: bool) -> dict[int, Any]
     form = Form.of(pl.DataFrame({"x": [0.5]}))
     records = RowRecords(form, "label", ("no", "yes"), Tolerance(False, False), 3, key, "who" if person else None)
     held = gather(open_source(table), RecordPass(records))
-    return {k: (part.rows(), labels.tolist()) for k, (part, labels) in tables._parts(held, records)}
+    found = tables._parts(held, records)
+    return {k: (part.rows(), labels.tolist()) for k, (part, labels) in found if part is not None}
 
 
 def moved(one: dict[int, Any], other: dict[int, Any]) -> int:
@@ -245,3 +246,24 @@ def test_the_features_are_those_of_the_queries() -> None:
     wide = TABLE.with_columns(pl.lit("x").alias("more")).select("more", *reversed(TABLE.columns))
     assert votes(wide, Watchful()) == votes(TABLE, Watchful())
     assert tuple(QUERIES.columns) == FEATURES
+
+
+@pytest.mark.parametrize("dtype", [pl.Duration, pl.Time, pl.List(pl.Int64), pl.Struct({"x": pl.Int64})])
+def test_types_of_labels_are_refused_whether_there_are_rows_or_not(dtype: Any) -> None:
+    for rows in (0, 1):
+        cells = {"a": pl.Series([1.0] * rows, dtype=pl.Float64), "label": pl.Series([None] * rows, dtype=dtype)}
+        model = PATEClassifier(GaussianNB(), classes=[0, 1], n_teachers=8, queries=pl.DataFrame({"a": [0.0]}))
+        with pytest.raises(TypeError, match="labels"):
+            model.fit(pl.DataFrame(cells), "label")
+
+
+def test_every_teacher_has_its_turn_whether_it_has_rows_or_not() -> None:
+    """A bar of progress shows how many have had theirs."""
+    columns = {"a": pl.Float64, "label": pl.Int64}
+    queries = pl.DataFrame({"a": [0.0]})
+    records = RowRecords(Form.of(queries), "label", (0, 1), Tolerance(False, False), 8, 5)
+    for rows in (0, 1, 3, 200):
+        table = pl.DataFrame({"a": np.arange(rows, dtype=float), "label": np.arange(rows) % 2}, schema=columns)
+        held = gather(open_source(table), RecordPass(records), progress=False)
+        assert [teacher for teacher, _ in tables._parts(held, records)] == list(range(8))
+    assert "key" not in repr(records)

@@ -7,7 +7,7 @@ bytes for it, and the same part in the same order for every teacher. The numbers
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -40,7 +40,7 @@ class RowRecords:
     classes: tuple[Any, ...]
     takes: Tolerance
     teachers: int
-    key: int
+    key: int = field(repr=False)
     person: str | None = None
 
     @property

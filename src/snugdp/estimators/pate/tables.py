@@ -17,9 +17,11 @@ from snugdp.estimators.pate.teachers import FAILED, Ballot, histograms, packed, 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
+from snugdp.tables.cells import labelled
 from snugdp.tables.engines import engine_for, gather
 from snugdp.tables.passes.base import Sums
 from snugdp.tables.persons.images import check_person
+from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Source, SparkSource
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.sources.cluster import fields, interpreter, quoted
@@ -81,6 +83,11 @@ def check_table(source: Source, records: RowRecords) -> None:
     if records.target == records.person:
         raise ValueError(f'"{records.person}" cannot be both the label and the person')
     source.check(RecordPass(records))
+    if not labelled(of_labels := source.types[records.target]):
+        raise TypeError(
+            f'the labels "{records.target}" must be text, numbers, booleans or dates, not {type_name(of_labels)}; '
+            "convert them first"
+        )
     if records.person is not None:
         check_person(records.person, source.types[records.person])
 
@@ -94,14 +101,23 @@ def table_votes(source: Source, records: RowRecords, ballot: Ballot, *, n_jobs: 
 
 
 def _parts(held: Piles, records: RowRecords) -> Iterator[tuple[int, tuple[Any, Integers]]]:
-    """The teachers that have rows, with their parts."""
+    """All teachers with their parts, in their order: how many have rows is private, and bars of progress are seen."""
     most = max(records.teachers, PILES)
     piles = Piles(lambda found: found[TEACHER].to_numpy() * PILES // most)
     for found in held.results():
         piles.add(records.assigned(found)[0])
+    coming = 0
     for found in piles.results():
         for part in found.sort(TEACHER).partition_by(TEACHER, maintain_order=True):
-            yield int(part[TEACHER][0]), records.part(part)
+            teacher = int(part[TEACHER][0])
+            yield from _without_rows(coming, teacher)
+            yield teacher, records.part(part)
+            coming = teacher + 1
+    yield from _without_rows(coming, records.teachers)
+
+
+def _without_rows(first: int, end: int) -> Iterator[tuple[int, tuple[Any, Integers]]]:
+    return ((teacher, (None, np.empty(0, dtype=np.int64))) for teacher in range(first, end))
 
 
 def _cluster_votes(source: SparkSource, records: RowRecords, ballot: Ballot) -> Integers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -124,7 +124,7 @@ class Ballot:
     """What teachers vote on, and who they are: copies of one model, each with a seed. Public, but for the seeds."""
 
     model: Any
-    seeds: Integers
+    seeds: Integers = field(repr=False)
     queries: Any
     classes: NDArray[Any]
 
