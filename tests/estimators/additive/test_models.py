@@ -234,11 +234,15 @@ def test_what_is_shrunk_is_a_function_of_what_was_released(tmp_path: Path) -> No
 def test_a_curve_goes_on_beyond_its_knots() -> None:
     draw = np.random.default_rng(5)
     X = draw.lognormal(0, 1, (8000, 2))
-    model = AdditiveRegressor(epsilon=4, noise=Simulation(1)).fit(X, X[:, 0] + draw.normal(0, 0.2, 8000))
-    curve = model.curves()["x0"]
-    far = np.array([curve.knots[-1], curve.knots[-1] + 2])
-    assert np.diff(curve.at(far))[0] == pytest.approx(2 * curve.slopes[1])
-    assert 1.0 < np.diff(curve.at(far))[0] < 3.0  # the truth is 2
+    y = X[:, 0] + draw.normal(0, 0.2, 8000)
+    rises = []
+    for seed in (1, 2, 3):
+        model = AdditiveRegressor(epsilon=4, noise=Simulation(seed)).fit(X, y)
+        curve = model.curves()["x0"]
+        far = np.array([curve.knots[-1], curve.knots[-1] + 2])
+        rises.append(float(np.diff(curve.at(far))[0]))
+        assert rises[-1] == pytest.approx(2 * curve.slopes[1])
+    assert 1.5 < np.median(rises) < 2.5  # the truth is 2; single fits have more noise where few rows are
     inside = np.array([curve.knots[0], curve.knots[8]])
     predicted = model.predict(np.column_stack([inside, np.ones(2)]))
     assert np.diff(predicted)[0] == pytest.approx(np.diff(curve.at(inside))[0])

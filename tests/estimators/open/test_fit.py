@@ -481,11 +481,11 @@ def test_a_robust_line_is_called_one() -> None:
     words = "a robust line"
     rng = np.random.default_rng(2)
     X = rng.normal(size=(4000, 2))
-    y = np.exp(X[:, 0] + rng.normal(size=4000))
+    y = np.exp(X[:, 0] + 1.5 * rng.normal(size=4000))
     model = LinearRegression(epsilon=1, delta=1e-6, noise=Simulation(1)).fit(X, y)
     assert words in str(model.plan(n_features=2))
     assert words in render(model)
-    assert model.predict(X).mean() < 0.97 * y.mean()  # as it says
+    assert model.predict(X).mean() < 0.9 * y.mean()  # as it says
     assert words not in str(LogisticRegression(epsilon=1, delta=1e-6, classes=[0, 1]).plan(n_features=2))
     assert words not in str(LinearRegression(epsilon=1, delta=1e-6, method="adassp").plan(n_features=2))
 
