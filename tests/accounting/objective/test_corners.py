@@ -31,11 +31,11 @@ def test_levels_are_above_a_quadrature_and_not_far(classes: int, m: float, kappa
         target = m * m / 2 + deviations * m
         t = max(branch.shift for branch in run.atom.remove if branch.shift <= target)
         vertices = (classes - 1) * ndtr(-(float(t) - m * m / 2) / m)
-        corners_ = corner(float(t), classes, m, kappa, 120)
+        rare = corner(float(t), classes, m, kappa, 120)
         # the vertices of two classes at once are counted twice on the right: far out that does not matter
         if deviations > 2:
-            assert (vertices + corners_) * 0.98 < survival(run, t)
-        assert survival(run, t) < (vertices + corners_) * 1.3
+            assert (vertices + rare) * 0.98 < survival(run, t)
+        assert survival(run, t) < (vertices + rare) * 1.3
 
 
 @pytest.mark.parametrize(("m", "kappa"), [(0.6, 0.3), (1.0, 1.5), (0.3, 0.4)])
