@@ -291,6 +291,9 @@ def test_bad_parts_are_refused() -> None:
         Atom(add=(), remove=())
     with pytest.raises(ValueError, match="mu_squared and shift of a branch"):
         Branch(Fraction(-1), ZERO)
+    for weight in (ZERO, Fraction(-1, 2), Fraction(3, 2)):
+        with pytest.raises(ValueError, match="above 0 and at most 1"):
+            Branch(Fraction(1), ZERO, weight)
 
 
 def test_weights_that_leave_something_out_are_no_atom() -> None:
@@ -298,6 +301,20 @@ def test_weights_that_leave_something_out_are_no_atom() -> None:
     rare = (Branch(Fraction(0), Fraction(0), Fraction(1, 10**6)),)
     with pytest.raises(ValueError, match="at least 1"):
         Atom(rare, (Branch(Fraction(0), Fraction(0)),))
+
+
+def test_a_level_beside_a_gaussian_release_may_be_one_atom() -> None:
+    """Its event is independent of the Gaussian loss: with the release in the atom or beside it, in any company."""
+    levels = [(Fraction(1, 4), Fraction(1, 2)), (Fraction(1), Fraction(1, 3)), (Fraction(3), Fraction(1, 6))]
+    square, company = Fraction(1, 5), Atom((Branch(Fraction(1, 3), Fraction(1, 7)),) * 2, (Branch(ZERO, Fraction(1)),))
+    alone = Atom(*[tuple(Branch(ZERO, shift, weight) for shift, weight in levels)] * 2)
+    together = Atom(*[tuple(Branch(square, shift, weight) for shift, weight in levels)] * 2)
+    for times in (1, 2):
+        for others in ((), (company,)):
+            for epsilon in (Fraction(-1), Fraction(0), Fraction(1, 2), Fraction(2), Fraction(5)):
+                one = composition.delta(mu_squared=times * square, atoms=(alone,) * times + others, epsilon=epsilon)
+                other = composition.delta(mu_squared=ZERO, atoms=(together,) * times + others, epsilon=epsilon)
+                assert one == pytest.approx(other, rel=1e-12)
 
 
 @pytest.mark.slow

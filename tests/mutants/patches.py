@@ -69,6 +69,7 @@ TOPICS = (
     "intervals",
     "bends",
     "voters",
+    "found_classes",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import product
 from typing import Required, TypeAlias, TypedDict, Unpack
 
 from flint import arb, fmpz_poly
@@ -31,7 +32,8 @@ _BITS = 320  # probabilities are whole multiples of 2**-320, rounded up
 class Branch:
     """One alternative of an atom's loss: a Gaussian loss of parameter mu, moved up by ``shift``.
 
-    With a ``weight`` below 1 (and mu = 0) it applies on an event of at most that probability, and only there.
+    With a ``weight`` below 1 it applies on an event of at most that probability that is independent of the Gaussian
+    loss, and only there.
     """
 
     mu_squared: Fraction
@@ -41,9 +43,8 @@ class Branch:
     def __post_init__(self) -> None:
         if self.mu_squared.numerator < 0 or self.shift.numerator < 0:  # thousands of branches: integers are quicker
             raise ValueError("mu_squared and shift of a branch must be at least 0: no loss can earn credit")
-        part, whole = self.weight.numerator, self.weight.denominator
-        if not 0 < part <= whole or (part < whole and self.mu_squared):
-            raise ValueError("the weight of a branch must be above 0 and at most 1, and 1 beside a Gaussian part")
+        if not 0 < self.weight.numerator <= self.weight.denominator:
+            raise ValueError("the weight of a branch must be above 0 and at most 1")
 
     def __hash__(self) -> int:
         mu, shift, weight = self.mu_squared, self.shift, self.weight  # the hash of a fraction takes a modular inverse
@@ -289,10 +290,9 @@ def _combinations(mu_squared: Fraction, atoms: Iterable[tuple[Branch, ...]]) -> 
         if len(sums) * len(set(branches)) > 2 * MOST_COMBINATIONS and len(sums) > _COARSE:
             sums = _coarser(sums)
         longer: defaultdict[Branch, Fraction] = defaultdict(Fraction)
-        for total, times in sums.items():
-            for branch in branches:
-                both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
-                longer[both] += times * branch.weight
+        for (total, times), (branch, often) in product(sums.items(), Counter(branches).items()):
+            both = Branch(total.mu_squared + branch.mu_squared, total.shift + branch.shift)
+            longer[both] += times * often * branch.weight
         sums = dict(longer) if len(longer) <= MOST_COMBINATIONS else _coarser(longer)
     if levels == Levels.none():
         return tuple(sums.items())

@@ -131,6 +131,32 @@ def test_a_gaussian_release_of_the_same_size_costs_no_more() -> None:
             assert gaussian <= claimed(float(round(e, 3)), branches) + 1e-12
 
 
+@pytest.mark.parametrize(("m", "kappa"), [(0.02, 0.0182), (0.17, 0.1818), (0.6, 0.7272)])
+def test_levels_that_are_put_together_are_above_and_not_far(m: float, kappa: float) -> None:
+    """Corollary 4, alone and beside a Gaussian part."""
+    levels = SoftmaxRun(exact(m) ** 2, exact(kappa), 10, bound="corners").atom.remove
+    fewer = corners.fewer_levels(levels)
+    assert len(fewer) < 150 < len(levels) / 2
+    assert sum(branch.weight for branch in fewer) == sum(branch.weight for branch in levels)
+    for t in [branch.shift for branch in levels][::7]:
+        beyond = [sum(branch.weight for branch in side if branch.shift > t) for side in (levels, fewer)]
+        assert beyond[0] <= beyond[1]
+    for mu in (Fraction(0), exact(m) ** 2 / 3):
+        for e in (-m, m, 3 * m, 5 * m):
+            found = [claimed(round(e, 4), side, mu) for side in (levels, fewer)]
+            assert found[0] <= found[1] <= 1.15 * found[0]
+
+
+def test_fewer_classes_cost_no_more() -> None:
+    """Corollary 5: what is found is paid for by the most classes of its case."""
+    m, kappa = exact(0.3), Fraction(1, 5)
+    atoms = [SoftmaxRun(m**2, kappa, classes, bound="corners").atom for classes in (3, 4, 10)]
+    for e in (-0.5, 0.0, 0.3, 1.0, 1.5):
+        for direction in ("add", "remove"):
+            found = [claimed(e, getattr(atom, direction)) for atom in atoms]
+            assert found == sorted(found)
+
+
 def test_what_is_out_of_range_is_refused() -> None:
     assert multiclass.softmax_by_corners(1, "1e-6", 2, "0.2") == 0
     assert multiclass.softmax_by_corners(1, "1e-6", 5, 0) == 0

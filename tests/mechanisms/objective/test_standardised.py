@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from snugdp import Budget, Cost, Simulation
+from snugdp.accounting.composition import Branch
+from snugdp.accounting.objective import corners
 from snugdp.accounting.objective.multiclass import SoftmaxRun
 from snugdp.ledger.composition.limits import within
 from snugdp.mechanisms.bounds.preparation import known_columns
 from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective import standardised
 from snugdp.mechanisms.objective.adaptive import for_rows
 from snugdp.mechanisms.objective.perturbation import ObjectiveRun
 from snugdp.mechanisms.objective.standardised import StandardisedClasses, StandardisedGLM
@@ -152,6 +155,30 @@ def test_one_model_for_each_class_is_gaussian(loss: Any) -> None:
         assert method.cost == planned
         assert len(method.runs) == (1 if count == 2 else count)
         assert true_cost(method.runs).mu_squared <= planned.mu_squared
+
+
+def test_what_is_not_followed_of_found_classes_is_a_failure() -> None:
+    assert classes(2).cost.delta == corners.TAIL
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, 1.35), (10, 1.15)])
+def test_up_to_ten_classes_that_are_found_are_followed_by_levels(count: int, more: float) -> None:
+    listed = StandardisedGLM(design(4), BUDGET, losses=(Softmax(count),), beside=BESIDE).runs[0]
+    found = classes(count).runs[0]
+    assert listed.m / more < found.m < listed.m
+
+
+def test_found_classes_are_followed_by_the_trace_where_levels_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = Budget(2, "1e-6")
+
+    def far(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
+        return (Branch(Fraction(0), Fraction(9)),)
+
+    monkeypatch.setattr(standardised, "fewer_levels", far)
+    method = classes(10, budget=budget)
+    assert [getattr(case.runs[0], "bound", "") for _, case in method._cases] == ["", "trace", "trace"]
+    assert method.cost.delta == 0
+    assert (method.cost + Cost(mu_squared=BESIDE)).fits(budget)
 
 
 def test_a_softmax_model_of_fewer_classes_has_no_larger_shift() -> None:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 
 import numpy as np
 from flint import arb, fmpz_poly
@@ -34,6 +35,7 @@ _STEPS_PER_M = 32  # steps of the loss for each m, at least
 _STRIDE = 4  # steps from node to node
 _DEVIATIONS_BEYOND = 4  # of the deviate of a row's class beyond the loss: there another class has won
 _MAX_RATIO = 8  # of c to m
+_OCTAVES_THAT_MATTER = 36  # of the probability of a loss: beyond, few levels are enough
 _MAX_CLASSES = 4096
 _LEAST_SQUARE, _MOST_SQUARE = Fraction(1, 2**40), Fraction(64)  # of m
 _HALVINGS = 11
@@ -76,6 +78,32 @@ def corner_atom(m_squared: Fraction, kappa: Fraction, classes: int) -> Atom:
         raise _OutOfRangeError
     whole = Branch(m_squared, Fraction(0))
     return Atom((whole,) * (classes - 1), _levels(_Grid.of(m_squared, kappa, classes)))
+
+
+def fewer_levels(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """Constant branches in the order of their losses, put together at the larger loss: about a hundred are left.
+
+    Guarantee: not below what it is made from (corners.proof.md, Corollary 4).
+
+    >>> levels = [Branch(Fraction(0), Fraction(t), Fraction(1, 10)) for t in range(10)]
+    >>> [(int(level.shift), str(level.weight)) for level in fewer_levels(levels)[:3]]
+    [(2, '3/10'), (3, '1/10'), (4, '1/10')]
+    """
+    before = accumulate((branch.weight for branch in branches[::-1]), initial=Fraction(0))
+    rarities = [_rarity(value) for value in [*before][:0:-1]]
+    groups = groupby(zip(branches, rarities, strict=True), key=itemgetter(1))
+    return tuple(_together([branch for branch, _ in group]) for _, group in groups)
+
+
+def _rarity(chance: Fraction) -> int:
+    """So rare that a loss is reached: in thirds of an octave, and where that does not matter any more in four."""
+    octaves = -math.log2(chance)
+    return math.floor(3 * octaves) if octaves < _OCTAVES_THAT_MATTER else math.floor(octaves / 4)
+
+
+def _together(levels: Sequence[Branch]) -> Branch:
+    largest = max(level.shift for level in levels)
+    return Branch(Fraction(0), largest, min(Fraction(1), sum((level.weight for level in levels), Fraction(0))))
 
 
 def largest_m(

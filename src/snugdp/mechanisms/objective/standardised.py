@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 from snugdp.accounting.composition import Atom, Branch, either
+from snugdp.accounting.objective.corners import fewer_levels
 from snugdp.accounting.objective.multiclass import SoftmaxBound
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
@@ -46,7 +48,9 @@ from snugdp.tables.rows import Rows
 THEOREM, CLASSES = theorem("glm-standardised/1"), theorem("found-classes/1")
 
 # How many classes there may be, and the part of delta for this case: one model for two classes, or a softmax model.
-_CASES = ((2, Fraction(7, 10)), (10, Fraction(2, 10)), (100, Fraction(1, 10)))
+# The rest of delta pays for levels of a loss that are put together.
+_CASES = ((2, Fraction(70, 100)), (10, Fraction(18, 100)), (100, Fraction(10, 100)))
+_MOST_BY_LEVELS = 10  # classes of a case whose removals are followed level by level: for 100 that gains nothing
 
 # Chosen on twelve kinds of made-up tables and on scikit-learn's breast cancer and digits: docs/benchmarks.md.
 _PART = Fraction(86, 100)  # of the largest m of a run for labels: beside looks a ridge is larger, and so is its price
@@ -154,6 +158,9 @@ class StandardisedGLM(StandardisedRuns):
         return replace(run, loss=self.found, ridge=as_ridge(run.design, self.found, run.kappa))
 
 
+Cases: TypeAlias = tuple[tuple[int, StandardisedGLM], ...]  # the most classes of a case, and its plan
+
+
 @dataclass(frozen=True)
 class StandardisedClasses(StandardisedRuns):
     """Fit a model of classes that were found, on standardised rows; a ``Method``. Nothing is refused.
@@ -187,7 +194,7 @@ class StandardisedClasses(StandardisedRuns):
         return self._cases[-1][0] if self.together else _CASES[-1][0]
 
     @property
-    def _cases(self) -> tuple[tuple[int, StandardisedGLM], ...]:
+    def _cases(self) -> Cases:
         return _planned_cases(self.design, self.budget, self.loss, self.beside)
 
     @cached_property
@@ -222,10 +229,7 @@ class StandardisedClasses(StandardisedRuns):
     @cached_property
     def cost(self) -> Cost:
         """Of whatever case it is."""
-        if not self.together:
-            return Cost(mu_squared=self._square)
-        failure = max(case.cost.delta for _, case in self._cases)
-        return Cost(atoms=(either(*(_as_one_atom(case) for _, case in self._cases)),), delta=failure)
+        return _whichever(self._cases) if self.together else Cost(mu_squared=self._square)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
@@ -257,14 +261,25 @@ def _as_one_atom(case: StandardisedGLM) -> Atom:
     def beside(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
         return tuple(replace(branch, mu_squared=branch.mu_squared + square) for branch in branches)
 
-    return Atom(beside(atom.add), beside(atom.remove))
+    by_levels = not any(branch.mu_squared for branch in atom.remove)
+    return Atom(beside(atom.add), beside(fewer_levels(atom.remove) if by_levels else atom.remove))
 
 
 @lru_cache(maxsize=64)
-def _planned_cases(
-    design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction
-) -> tuple[tuple[int, StandardisedGLM], ...]:
+def _planned_cases(design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction) -> Cases:
     """The plan of each case, for the most classes of its own and for its part of delta, as far as the budget goes.
+
+    Removals are followed by levels where what that costs fits the budget; otherwise all cases have the bound by the
+    trace.
+    """
+    company = Cost(mu_squared=beside)
+    cases = _cases_of(design, budget, loss, beside, _MOST_BY_LEVELS)
+    fits = (_whichever(cases) + company).fits(budget)
+    return cases if fits else _cases_of(design, budget, loss, beside, 0)
+
+
+def _cases_of(design: Design, budget: Budget, loss: Logistic | SoftHinge, beside: Fraction, by_levels: int) -> Cases:
+    """``by_levels``: the most classes of a case whose removals are followed so.
 
     Where delta is large the looks are so good that nothing is left for many classes, whose parts of it are small.
     """
@@ -272,10 +287,17 @@ def _planned_cases(
     for most, part in _CASES:
         losses: Losses = (loss,) if most == 2 else (Softmax(most),)
         own = replace(budget, delta=budget.delta * part)
+        bound: SoftmaxBound = "corners" if most <= by_levels else "trace"
         try:
-            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside, bound="trace")))
+            cases.append((most, StandardisedGLM(design, own, losses=losses, beside=beside, bound=bound)))
         except ValueError:
             if not cases:
                 raise
             break
     return tuple(cases)
+
+
+def _whichever(cases: Cases) -> Cost:
+    """What any of these cases costs."""
+    failure = max(case.cost.delta for _, case in cases)
+    return Cost(atoms=(either(*(_as_one_atom(case) for _, case in cases)),), delta=failure)
