@@ -69,7 +69,8 @@ def published(split: TableSplit, setting: ContestSetting, *, way: Callable[..., 
     X, y = split.train
     bound = setting.variant
     with np.errstate(all="ignore"):  # it may diverge
-        return bound * way(X, y / bound, setting.epsilon, setting.delta, Simulation(setting.noise))
+        found = way(X, y / bound, setting.epsilon, setting.delta, Simulation(setting.noise))
+    return np.asarray(bound * found, dtype=np.float64)
 
 
 def diffprivlib(split: TableSplit, setting: ContestSetting) -> Floats:
