@@ -44,6 +44,10 @@ DESIGNS = (
     Population("no bounds, many columns", 5000, 20, 1.0, wide=None),
     Population("no bounds, skewed columns", 10_000, 6, 1.0, columns="skewed", wide=None),
     Population("no bounds, collinear", 5000, 5, 1.0, columns="collinear", wide=None),
+    Population("few rows", 1500, 8, 0.1),
+    Population("few rows", 300, 3, 0.5),
+    Population("few rows, y bounds 5 times too wide", 2000, 8, 0.1, wide=(1.0, 5.0)),
+    Population("few rows, collinear", 3000, 10, 0.1, columns="collinear"),
 )
 BOUNDS = ("tight", "5 times too wide", "none")
 _FRESH = 4000  # rows to measure on

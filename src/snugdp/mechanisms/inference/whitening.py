@@ -43,6 +43,7 @@ _BINS, _PER_OCTAVE = 32, 2
 _FINE = 2  # times as many bins where rows are left out: noise is made for the radius, and none are to be longer
 _CLEAR_DEVIATIONS, _SURE_DEVIATIONS = 3.0, 4.5  # deviations of noise
 _MIN_RADIUS = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
+_MIN_UNSEEN_RADIUS = 0.125  # where noise hides how long rows are: shorter ones would be stretched without end
 _ABOVE = 1 - 1e-9
 _POINT = 1 << 40  # the centre of a run is rounded to multiples of one over this
 
@@ -138,7 +139,8 @@ class Whitening:
         radius = radius_from_counts(
             noisy[skipped:], float(self.radius), top=top, rows=rows, fraction=self.share, per_octave=per_octave
         )
-        radius = min(max(radius, _MIN_RADIUS * usual), 1.0)
+        unseen = not fine and radius == top  # or rows are about as long as that, which the matrix tells as well
+        radius = min(max(usual, _MIN_UNSEEN_RADIUS) if unseen else max(radius, _MIN_RADIUS * usual), 1.0)
         if self.noise is not None:
             radius = least_error(noisy, float(self.radius), radius, self.noise * math.sqrt(self.directions))
         return _as_matrix(wide / radius), {"radius": radius, "rows": rows}
