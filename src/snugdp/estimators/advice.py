@@ -24,7 +24,6 @@ EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in
 USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
 _MOST_DOUBLINGS = 24
 _GUESSED_LOOKS = 6
-_REHEARSALS = 3  # on a public sample, on the way to an epsilon
 _USUAL_POWER = 0.7  # of a fit: between 1/2, where rows are few for a robust line, and 1
 
 
@@ -181,15 +180,15 @@ class _Looks:
     def enough(self, wanted: float) -> tuple[float | None, int | None]:
         """The smallest epsilon whose noise is small enough; where none is, the rows with which a usual one is.
 
-        With a sample, what was found is rehearsed, and so is what is found then, until both are the same.
+        With a sample, what public numbers say is rehearsed, and so is what follows from that, until it is enough.
         """
         rehearsed, place = None, self._first(wanted, None)
-        for _ in range(_REHEARSALS if self.sample is not None else 0):
-            before, rehearsed = place, EPSILONS[min(place, len(EPSILONS) - 1)]
-            if (place := self._first(wanted, rehearsed)) == before:
-                break
+        if self.sample is not None:
+            rehearsed = EPSILONS[min(place, len(EPSILONS) - 1)]
+            place = self._first(wanted, rehearsed)
         while place < len(EPSILONS) and self._error(EPSILONS[place], self.rows, EPSILONS[place]) > wanted:
-            place += 1  # as rehearsed at that epsilon itself
+            rehearsed = EPSILONS[place]
+            place = max(place + 1, self._first(wanted, rehearsed))
         if place < len(EPSILONS):
             return EPSILONS[place], None
         return None, _rows_needed(lambda rows: self._error(USUAL, rows, rehearsed), self.rows, wanted)

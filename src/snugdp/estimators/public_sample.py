@@ -22,7 +22,7 @@ from snugdp.propose.forecast import ErrorOf
 
 FITS = 6  # that are compared: the deviation among them is known to about 30 %
 MAX_CELLS = 100_000  # of a rehearsal: with more rows noise is expected to fall as it does in the plan
-_LEAST_ROWS = 2_000  # of a wide table, that are rehearsed nevertheless
+_LEAST_ROWS = 2_000  # of a wide table
 _MIN_ROWS = 20
 _FORMS = "sample must be a table with the target of the schema, or a pair (X, y) as for fit, all of it public"
 

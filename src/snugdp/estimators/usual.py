@@ -25,7 +25,7 @@ _BETWEEN_BOUNDS, _BETWEEN_FOUND_BOUNDS = 0.85, 1.15  # times as much noise as if
 _TARGET, _NARROWEST = 0.17, 0.1  # where this is the spread of the target, and of the column with the least
 _TARGET_POWER, _NARROWEST_POWER = 0.7, -0.5
 
-_MOST = 0.5  # of values half of which lie at either bound
+_WIDEST = 0.5  # of values half of which lie at either bound
 _NO_SUCH_MODEL = (
     "spread is for linear regression with a schema that has bounds for every column, by its default method: leave it "
     "out, or give a public sample"
@@ -82,7 +82,7 @@ def _by_name(schema: Schema, spread: Spread, numbers: list[str]) -> dict[str, fl
 
 def _checked(value: Real, name: str) -> float:
     part = float(rational(value, name))
-    if not (0 < part <= _MOST and math.isfinite(part)):
+    if not (0 < part <= _WIDEST and math.isfinite(part)):
         raise ValueError(
             f"the {name} is a standard deviation over the distance between bounds: above 0, and 0.5 at most"
         )

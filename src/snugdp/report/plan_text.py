@@ -190,14 +190,15 @@ NOTES = {
     "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where equal rows surround '
     "the answer and beta=0 passes",
     "like-usual": "forecasts are for rows as they usually lie between bounds: the standard deviation of the target is "
-    "about a sixth of the distance between its bounds, and that of the narrowest column a tenth. If you know these "
-    "in public, give spread=...: then about four in five come true within a factor of 2",
-    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found: about two in three "
-    "come true within a factor of 2, and more with a public sample",
+    "about a sixth of the distance between its bounds, and that of the narrowest column a tenth (if you know better in "
+    "public, give spread=...). About two in three come true within a factor of 2, and more than four in five within 3",
+    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About two in three "
+    "come true within a factor of 2, and more than four in five within 3; with a public sample more do",
     "like-spread": "forecasts are for a target whose standard deviation is {target} of the distance between its "
-    "bounds, and {narrowest} for the narrowest column: about four in five come true within a factor of 2",
-    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed: about four "
-    "in five come true within a factor of 2",
+    "bounds, and {narrowest} for the narrowest column. About three in four come true within a factor of 2, and more "
+    "than nine in ten within 3",
+    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. More than "
+    "four in five come true within a factor of 2",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
