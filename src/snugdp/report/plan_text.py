@@ -197,8 +197,8 @@ NOTES = {
     "like-spread": "forecasts are for a target whose standard deviation is {target} of the distance between its "
     "bounds, and {narrowest} for the narrowest column. About three in four come true within a factor of 2, and more "
     "than nine in ten within 3",
-    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. More than "
-    "four in five come true within a factor of 2",
+    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. Of "
+    "those for lines, more than four in five come true within a factor of 2",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
