@@ -48,6 +48,12 @@ def test_an_error_is_above_zero(wrong: float) -> None:
         snugdp.advise(model(), rows=100, n_features=4, error=wrong)
 
 
+def test_a_component_may_stand_out_from_noise() -> None:
+    advice = snugdp.advise(snugdp.PCA(2, 1, 1e-6, x_norm=1), rows=10_000, n_features=4, error=0.05)
+    assert advice.epsilon is not None
+    assert advice.error <= 0.05
+
+
 def test_only_models_with_forecasts() -> None:
     with pytest.raises(TypeError, match="compare plans"):
         snugdp.advise(snugdp.Count(epsilon=1), rows=100)

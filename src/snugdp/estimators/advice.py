@@ -138,7 +138,9 @@ def advise(
     found, expected = looks.at(told), looks.expected(told, count, told)
     like = found.like if sample is None else SAMPLED
     options = {} if n_features is None else {"n_features": n_features}
-    plan = _with(model, told).plan(**options, rows=count)
+    if found.error_of is not ErrorOf.VARIANCE:  # the plan of a PCA is the same for any number of rows
+        options["rows"] = count
+    plan = _with(model, told).plan(**options)
     if sample is not None or spread is not None:
         plan = Outlook(found.error_of, found.target, expected, (), like).of_plan(plan)
     return Advice(chosen, expected.error, wanted, count, needed, plan, found.error_of, found.target, like)
