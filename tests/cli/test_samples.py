@@ -37,3 +37,23 @@ def test_a_table_is_no_sample_of_itself(folder: Path) -> None:
 def test_a_sample_without_columns_says_what_is_missing() -> None:
     asked = ("linear", "--columns", 3, "--rows", 1000, "--epsilon", 1, "--sample", "public.csv")
     assert "needs the table or the schema" in run("advise", *asked, code=1).stderr
+
+
+def test_the_spread_of_columns_moves_both_commands_alike() -> None:
+    asked = ("linear", "people.toml", "--rows", 10_000, "--epsilon", 1, "--delta", 1e-7, "--json")
+    usual, narrow, all_alike = (
+        json.loads(run("plan", *asked, *spread).stdout)["forecast"]["asked"]["error"]
+        for spread in ((), ("--spread", "income=0.02", "--spread", "age=0.1"), ("--spread", 0.02))
+    )
+    assert narrow < usual
+    assert narrow < all_alike  # the narrowest column too
+    told = json.loads(run("advise", *asked, "--spread", "income=0.02", "--spread", "age=0.1").stdout)
+    assert told["error"] == pytest.approx(narrow)
+    wanted = ("linear", "people.toml", "--rows", 10_000, "--error", narrow, "--delta", 1e-7, "--json")
+    assert json.loads(run("advise", *wanted, "--spread", "income=0.02", "--spread", "age=0.1").stdout)["epsilon"] == 1
+
+
+@pytest.mark.parametrize("wrong", ["income", "a=b", "0.1,0.2"])
+def test_how_a_spread_is_written(wrong: str) -> None:
+    asked = ("linear", "people.toml", "--rows", 1000, "--epsilon", 1, "--spread", wrong)
+    assert "--spread income=0.05" in run("advise", *asked, code=1).stderr

@@ -1,5 +1,7 @@
 """Advice: the epsilon that it names is enough by the plan's own forecast, and the next smaller one is not."""
 
+from typing import Any
+
 import pytest
 
 import snugdp
@@ -46,6 +48,43 @@ def test_an_error_is_above_zero(wrong: float) -> None:
         snugdp.advise(model(), rows=100, n_features=4, error=wrong)
 
 
+def test_a_component_may_stand_out_from_noise() -> None:
+    advice = snugdp.advise(snugdp.PCA(2, 1, 1e-6, x_norm=1), rows=10_000, n_features=4, error=0.05)
+    assert advice.epsilon is not None
+    assert advice.error <= 0.05
+
+
 def test_only_models_with_forecasts() -> None:
     with pytest.raises(TypeError, match="compare plans"):
         snugdp.advise(snugdp.Count(epsilon=1), rows=100)
+
+
+SCHEMA = snugdp.Schema({"a": snugdp.Number(0, 10), "y": snugdp.Number(0, 200)}, target="y")
+
+
+@pytest.mark.parametrize("spread", [None, 0.1, {"y": 0.05}])
+def test_a_plan_for_an_error_has_it_and_so_has_a_plan_at_its_epsilon(spread: Any) -> None:
+    asked = snugdp.LinearRegression(7, 1e-6, schema=SCHEMA)
+    plan = asked.plan(rows=5_000, error=0.5, spread=spread)
+    (fit,) = plan.forecast.fits
+    assert fit.error <= 0.5
+    advice = snugdp.advise(asked, rows=5_000, error=0.5, spread=spread)
+    assert plan == advice.plan
+    assert plan.budget == snugdp.Budget(advice.epsilon, 1e-6)
+    there = snugdp.LinearRegression(advice.epsilon, 1e-6, schema=SCHEMA)
+    assert there.plan(rows=5_000, spread=spread).forecast.fits == plan.forecast.fits
+    place = EPSILONS.index(advice.epsilon)
+    below = snugdp.LinearRegression(EPSILONS[place - 1], 1e-6, schema=SCHEMA).plan(rows=5_000, spread=spread)
+    assert below.forecast.fits[0].error > 0.5
+
+
+def test_a_plan_for_an_error_without_bounds() -> None:
+    plan = snugdp.LinearRegression(1, 1e-6).plan(3, 5_000, error=0.1)
+    assert plan.forecast.fits[0].error <= 0.1  # there is one: rows are enough to find bounds at its epsilon
+
+
+def test_a_plan_for_an_error_that_no_epsilon_brings_says_how_many_rows_would() -> None:
+    with pytest.raises(ValueError, match=r"no epsilon up to 10 is enough.*rows would be enough"):
+        snugdp.LinearRegression(1, 1e-6, schema=SCHEMA).plan(rows=200, error=1e-3)
+    with pytest.raises(ValueError, match="needs rows"):
+        snugdp.LinearRegression(1, 1e-6, schema=SCHEMA).plan(error=2)

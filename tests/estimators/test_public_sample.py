@@ -9,7 +9,7 @@ import pytest
 
 import snugdp
 from snugdp.estimators.forecast import forecast
-from snugdp.estimators.public_sample import MAX_ROWS, PublicSample
+from snugdp.estimators.public_sample import PublicSample
 from snugdp.noise import Simulation
 from snugdp.propose.forecast import ErrorOf
 
@@ -60,11 +60,24 @@ def test_every_form_of_the_same_sample_says_the_same() -> None:
     assert len(errors) == 1
 
 
-def test_beyond_the_rows_of_a_rehearsal_noise_falls_with_their_number() -> None:
-    few, many = (
-        PublicSample.of(drawn(50)).error(linear(), rows, ErrorOf.PREDICTION) for rows in (MAX_ROWS, 4 * MAX_ROWS)
+def test_a_rehearsal_has_as_many_rows_as_the_fit() -> None:
+    """Noise need not fall in proportion to the rows: ridges weigh less the more there are."""
+    sample = PublicSample.of(drawn(50))
+    few, more = (sample.error(linear(), rows, ErrorOf.PREDICTION) for rows in (500, 5_000))
+    repeated = pl.concat([drawn(50)] * 100)
+    assert PublicSample.of(repeated).error(linear(), 5_000, ErrorOf.PREDICTION) == pytest.approx(more)
+    assert few > more
+
+
+def test_where_rows_are_too_many_noise_falls_as_in_the_plan() -> None:
+    sample = PublicSample.of(drawn(50))
+    assert sample.most == 100_000 // 3
+    rows = 4 * sample.most
+    plain, sampled = (
+        [forecast(linear(), each, sample=given, factors=(), more=()).asked.error for each in (sample.most, rows)]
+        for given in (None, drawn(50))
     )
-    assert math.isclose(few, 4 * many)
+    assert sampled[0] / sampled[1] == pytest.approx(plain[0] / plain[1])
 
 
 @pytest.mark.slow
@@ -84,7 +97,8 @@ def test_advice_is_rehearsed_at_the_epsilon_that_it_names() -> None:
     model = snugdp.LinearRegression(advice.epsilon, 1e-6, method="adassp", schema=SCHEMA)
     assert math.isclose(advice.error, PublicSample.of(sample).error(model, ROWS, ErrorOf.PREDICTION))
     assert advice.error <= 0.5
-    assert "public sample" in str(advice)
+    assert [fit.error for fit in advice.plan.forecast.fits] == [advice.error]
+    assert "public sample" in str(advice.plan)
     assert "public sample" not in str(snugdp.advise(linear(), rows=ROWS, error=0.5))
 
 

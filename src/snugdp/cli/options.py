@@ -48,6 +48,14 @@ PublicRows = Annotated[
         "these. Never rows of the private table.",
     ),
 ]
+Spreads = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spread",
+        help="linear, with bounds for all columns: about the standard deviation over the distance between the bounds, "
+        "if it is known in public, of all columns, such as 0.15, or of one, such as income=0.05; may be repeated.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 

@@ -1,4 +1,4 @@
-"""A public sample of a table, for forecasts."""
+"""What is public about the rows of a table, for forecasts: a sample, or how far columns spread."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _SAME = (
     "--sample is the table itself: what is printed would depend on private rows and be unpaid. Give other rows that "
     "are public, such as those of a table that was published before, or leave out --sample"
 )
+_SPREAD = "a spread is written as one number for all columns, --spread 0.15, or by name, --spread income=0.05"
 
 
 def sample_rows(sample: str | None, table: str, schema: Schema) -> pl.DataFrame | None:
@@ -25,6 +26,25 @@ def sample_rows(sample: str | None, table: str, schema: Schema) -> pl.DataFrame 
     from snugdp.cli import reading
 
     return reading.frame(reading.opened(sample, schema.columns), schema.columns)
+
+
+def spread_of(given: list[str] | None) -> dict[str, float] | float | None:
+    """One number for all columns, or numbers by name.
+
+    >>> spread_of(["0.15"]), spread_of(["income=0.05", "age=0.2"])
+    (0.15, {'income': 0.05, 'age': 0.2})
+    """
+    if not given:
+        return None
+    parts = [text.rpartition("=") for text in given]
+    try:
+        if all(name for name, _, _ in parts):
+            return {name: float(number) for name, _, number in parts}
+        if len(parts) == 1:
+            return float(parts[0][2])
+    except ValueError:
+        pass
+    raise ValueError(_SPREAD)
 
 
 def _is_same(one: Path, other: Path) -> bool:

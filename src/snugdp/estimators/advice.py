@@ -12,9 +12,11 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.estimators.base import Forecaster
-from snugdp.estimators.forecast import sample_ratio
+from snugdp.estimators.forecast import Outlook, forecaster, sample_ratio
+from snugdp.estimators.public_sample import PublicSample
+from snugdp.estimators.usual import SAMPLED, Spread
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import ErrorOf, FitForecast
+from snugdp.propose.forecast import ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -48,9 +50,8 @@ class Advice:
         What the error is an error of.
     target : str or None
         The name of the target, where the error is in its units.
-    by_sample : bool
-        Whether the forecasts are for rows like those of a public sample; otherwise for rows that fill their bounds
-        evenly.
+    like : Note or None
+        Of what rows the forecasts are true; None: of rows that fill their bounds evenly.
     """
 
     epsilon: float | None
@@ -61,7 +62,7 @@ class Advice:
     plan: Plan
     error_of: ErrorOf
     target: str | None
-    by_sample: bool = False
+    like: Note | None = None
 
     def __str__(self) -> str:
         from importlib import import_module
@@ -71,12 +72,18 @@ class Advice:
 
 
 def advise(
-    model: Any, *, rows: int, error: Real | None = None, n_features: int | None = None, sample: Any = None
+    model: Any,
+    *,
+    rows: int,
+    error: Real | None = None,
+    n_features: int | None = None,
+    sample: Any = None,
+    spread: Spread | None = None,
 ) -> Advice:
     """From a wanted error to the epsilon that it takes; without one, the error that the model's epsilon leaves.
 
-    Guarantee: no private data are read, and nothing is spent. It is a forecast, not a promise: privacy noise alone, for
-    rows that fill their bounds evenly, or for rows like those of a public sample.
+    Guarantee: no private data are read, and nothing is spent. It is a forecast, not a promise: of privacy noise alone,
+    for rows as they usually are, as they are said to be spread, or like those of a public sample.
 
     Parameters
     ----------
@@ -94,6 +101,10 @@ def advise(
         Public rows with their targets, such as those of a table that was published before: a table with the target of
         the schema, or a pair (X, y) as for ``fit``. The fit is rehearsed on them, repeated to ``rows`` rows. Never the
         private rows themselves, nor some of them: what is printed would depend on them, and be unpaid.
+    spread : float or mapping, optional
+        About the standard deviation of columns over the distance between their bounds, such as 0.15, as far as it is
+        known in public: one number, or one for each of some columns by name, the target above all, such as
+        {"income": 0.05}. For linear regression with bounds for all columns.
 
     Returns
     -------
@@ -117,40 +128,82 @@ def advise(
     if wanted is not None and wanted <= 0:
         raise ValueError("error must be above 0: what privacy noise may add to the error of predictions")
 
-    @cache
-    def look(epsilon: float) -> Forecaster:
-        found: Forecaster = _with(model, epsilon)._forecaster(n_features)
-        return found
-
-    @cache
-    def ratio(epsilon: float) -> float:
-        if sample is None:
-            return 1.0
-        return sample_ratio(_with(model, epsilon), sample, look(epsilon).error_of, look(epsilon).at(count, epsilon))
-
-    def at(epsilon: float, number: int = count, seen: float = USUAL) -> FitForecast:
-        return look(epsilon).at(number, epsilon).scaled(ratio(seen))
-
+    looks = _Looks(model, count, n_features, spread, None if sample is None else PublicSample.of(sample))
     if wanted is None:
         chosen: float | None = float(model._promised().epsilon)
+        needed = None
     else:
-        place = _first_that_reaches(at, wanted)
-        while sample is not None and place < len(EPSILONS) and at(EPSILONS[place], seen=EPSILONS[place]).error > wanted:
-            place += 1  # rehearsed at that epsilon itself
-        chosen = EPSILONS[place] if place < len(EPSILONS) else None
+        chosen, needed = looks.enough(wanted)
     told = EPSILONS[-1] if chosen is None else chosen
-    needed = None if chosen is not None or wanted is None else _rows_needed(at, count, wanted)
-    plan = _with(model, told).plan(rows=count) if n_features is None else _with(model, told).plan(n_features, count)
-    seen = look(told)
-    expected = at(told, seen=told).error
-    return Advice(chosen, expected, wanted, count, needed, plan, seen.error_of, seen.target, sample is not None)
+    found, expected = looks.at(told), looks.expected(told, count, told)
+    like = found.like if sample is None else SAMPLED
+    options = {} if n_features is None else {"n_features": n_features}
+    if found.error_of is not ErrorOf.VARIANCE:  # the plan of a PCA is the same for any number of rows
+        options["rows"] = count
+    plan = _with(model, told).plan(**options)
+    if sample is not None or spread is not None:
+        plan = Outlook(found.error_of, found.target, expected, (), like).of_plan(plan)
+    return Advice(chosen, expected.error, wanted, count, needed, plan, found.error_of, found.target, like)
+
+
+@dataclass(frozen=True, eq=False)
+class _Looks:
+    """The forecasts of one model at any epsilon, and rehearsals on a public sample, each made once."""
+
+    model: Any
+    rows: int
+    n_features: int | None
+    spread: Spread | None
+    sample: PublicSample | None
+
+    @cache  # noqa: B019  it lives as long as a search
+    def at(self, epsilon: float) -> Forecaster:
+        """By public numbers alone."""
+        return forecaster(self.model, epsilon, self.n_features, self.spread)
+
+    @cache  # noqa: B019
+    def _ratio(self, epsilon: float) -> float:
+        """What a rehearsal at this epsilon says, over what public numbers do."""
+        if self.sample is None:
+            return 1.0
+        return sample_ratio(_with(self.model, epsilon), self.sample, self.at(epsilon), self.rows, epsilon)
+
+    def expected(self, epsilon: float, rows: int, rehearsed: float | None) -> FitForecast:
+        """The forecast, as a rehearsal at another epsilon corrects it, if there was any."""
+        return self.at(epsilon).at(rows, epsilon).scaled(1.0 if rehearsed is None else self._ratio(rehearsed))
+
+    def _error(self, epsilon: float, rows: int, rehearsed: float | None) -> float:
+        """Of an epsilon that is too small for the method, or to find bounds, none is small enough."""
+        try:
+            return self.expected(epsilon, rows, rehearsed).error if rows >= self.at(epsilon).least else math.inf
+        except (ValueError, OverflowError):
+            return math.inf
+
+    def enough(self, wanted: float) -> tuple[float | None, int | None]:
+        """The smallest epsilon whose noise is small enough; where none is, the rows with which a usual one is.
+
+        With a sample, what public numbers say is rehearsed, and so is what follows from that, until it is enough.
+        """
+        rehearsed, place = None, self._first(wanted, None)
+        if self.sample is not None:
+            rehearsed = EPSILONS[min(place, len(EPSILONS) - 1)]
+            place = self._first(wanted, rehearsed)
+        while place < len(EPSILONS) and self._error(EPSILONS[place], self.rows, EPSILONS[place]) > wanted:
+            rehearsed = EPSILONS[place]
+            place = max(place + 1, self._first(wanted, rehearsed))
+        if place < len(EPSILONS):
+            return EPSILONS[place], None
+        return None, _rows_needed(lambda rows: self._error(USUAL, rows, rehearsed), self.rows, wanted)
+
+    def _first(self, wanted: float, rehearsed: float | None) -> int:
+        return _first_that_reaches(lambda epsilon: self._error(epsilon, self.rows, rehearsed), wanted)
 
 
 def _with(model: Any, epsilon: float) -> Any:
     return clone(model).set_params(epsilon=epsilon, ledger=None)
 
 
-def _first_that_reaches(at: Callable[[float], FitForecast], wanted: float) -> int:
+def _first_that_reaches(error_at: Callable[[float], float], wanted: float) -> int:
     """The place of the smallest epsilon whose noise is small enough; one beyond the last where none is.
 
     A forecast calibrates a whole plan, so few are looked at: the next epsilon is guessed from the last two, as if
@@ -158,7 +211,7 @@ def _first_that_reaches(at: Callable[[float], FitForecast], wanted: float) -> in
     """
     low, high, place, seen = -1, len(EPSILONS), EPSILONS.index(USUAL), [(0.0, math.inf)]
     while high - low > 1:
-        error = _error(at, EPSILONS[place])
+        error = error_at(EPSILONS[place])
         low, high = (low, place) if error <= wanted else (place, high)
         seen.append((math.log(EPSILONS[place]), math.log(error / wanted) if error > 0 else -math.inf))
         guess = (low + high) // 2
@@ -176,17 +229,9 @@ def _power(seen: Sequence[tuple[float, float]]) -> float:
     return min(max((y - error) / (last - x), 0.3), 1.5)
 
 
-def _error(at: Callable[[float], FitForecast], epsilon: float) -> float:
-    """The forecast; an epsilon that is too small for the method has none that is small enough."""
-    try:
-        return at(epsilon).error
-    except (ValueError, OverflowError):
-        return math.inf
-
-
-def _rows_needed(at: Callable[[float, int], FitForecast], rows: int, wanted: float) -> int | None:
+def _rows_needed(error_at: Callable[[int], float], rows: int, wanted: float) -> int | None:
     """About how many rows it takes at a usual epsilon, to a factor of 2."""
     for doublings in range(1, _MOST_DOUBLINGS):
-        if at(USUAL, rows * 2**doublings).error <= wanted:
+        if error_at(rows * 2**doublings) <= wanted:
             return rows * int(2**doublings)
     return None

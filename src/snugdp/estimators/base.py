@@ -13,6 +13,7 @@ import numpy as np
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Receipt, Unit
 from snugdp.estimators.coefficients import deviations, shown
+from snugdp.estimators.usual import EVEN, Usual
 from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
 from snugdp.numerics.printed import printed_up
@@ -139,15 +140,32 @@ def refused(name: str, without_test: str = "adassp", *, looked: bool = False) ->
 
 @dataclass(frozen=True)
 class Forecaster:
-    """The forecasts of one model, by rows and epsilon. ``target``: its name, where errors are in its units."""
+    """The forecasts of one model, by rows and epsilon. ``target``: its name, where errors are in its units.
+
+    ``like``: of what rows they are true; None: of rows that fill their bounds evenly. ``least``: of fewer rows hardly
+    any fit is released.
+    """
 
     error_of: ErrorOf
     target: str | None
     at: Callable[[int, float], FitForecast]
+    like: Note | None = None
+    least: int = 0
+
+
+def forecaster_of(
+    method: Method, layout: Layout, error_of: ErrorOf, target: str | None, *, usual: Usual, least: int = 0
+) -> Forecaster:
+    """Those of a method, where rows lie between their bounds as usual."""
+
+    def at(rows: int, epsilon: float) -> FitForecast:
+        return fit_forecast(method, layout, rows, epsilon).scaled(usual.ratio)
+
+    return Forecaster(error_of, target, at, usual.note, least)
 
 
 def fit_forecast(method: Method, layout: Layout, rows: int, epsilon: float | None = None) -> FitForecast:
-    """What to expect of so many rows in the user's units."""
+    """What to expect of so many rows in the user's units, if they fill their bounds evenly."""
     return _fit_forecasts(method, layout, [rows], epsilon)[0]
 
 
@@ -167,16 +185,25 @@ def _fit_forecasts(
 
 
 def with_fits(
-    plan: Plan, method: Method, layout: Layout, rows: int | None, error_of: ErrorOf, *, least: int = 0
+    plan: Plan,
+    method: Method,
+    layout: Layout,
+    rows: int | None,
+    error_of: ErrorOf,
+    *,
+    least: int = 0,
+    usual: Usual = EVEN,
 ) -> Plan:
     """The plan with what to expect in the user's units, for a guess of the number of rows or for several.
 
-    ``least``: of fewer rows nothing can be said.
+    ``least``: of fewer rows nothing can be said. ``usual``: how rows lie between their bounds.
     """
     counts = _TYPICAL if rows is None else (rows,)
-    fits = _fit_forecasts(method, layout, [count for count in counts if count >= least])
+    even = _fit_forecasts(method, layout, [count for count in counts if count >= least])
+    fits = tuple(fit.scaled(usual.ratio) for fit in even)
     whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
-    return whole.with_notes(*missing_notes(layout))
+    like = () if usual.note is None or not fits else (usual.note,)
+    return whole.with_notes(*like, *missing_notes(layout))
 
 
 def missing_notes(layout: Layout) -> tuple[Note, ...]:

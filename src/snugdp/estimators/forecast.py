@@ -1,7 +1,7 @@
 """What to expect of a fit before anything is spent: the error against epsilon, and what more rows would bring.
 
-All of it comes from public parameters; the rows are taken to fill their bounds evenly, as in the plans, or to be like
-those of a public sample.
+All of it comes from public parameters: rows lie between their bounds as usual, are spread as somebody knows in public,
+or are like those of a public sample.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from sklearn.base import clone
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Forecaster
 from snugdp.estimators.public_sample import PublicSample
-from snugdp.propose.forecast import ErrorOf, FitForecast
-from snugdp.propose.plan import whole_rows
+from snugdp.estimators.usual import SAMPLED, Spread, refuse
+from snugdp.numerics.rationals import Real
+from snugdp.propose.forecast import ROWS_LIKE, ErrorOf, FitForecast, Note
+from snugdp.propose.plan import Plan, whole_rows
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 MORE = (1, 2, 4)
@@ -26,18 +28,27 @@ MORE = (1, 2, 4)
 @dataclass(frozen=True)
 class Outlook:
     """Forecasts around what was asked for. ``target``: its name, where errors are in its units. ``grid``: by epsilon,
-    then by rows; every forecast says its epsilon.
+    then by rows; every forecast says its epsilon. ``like``: of what rows they are true; None: of rows that fill their
+    bounds evenly.
     """
 
     error_of: ErrorOf
     target: str | None
     asked: FitForecast
     grid: tuple[tuple[FitForecast, ...], ...]
+    like: Note | None = None
 
     @property
     def by_epsilon(self) -> tuple[FitForecast, ...]:
         """For the rows that were asked for."""
         return tuple(line[0] for line in self.grid)
+
+    def of_plan(self, plan: Plan) -> Plan:
+        """The plan with what is expected here in place of its own forecast, and of what rows it is true."""
+        notes = [note for note in plan.forecast.notes if not note.code.startswith(ROWS_LIKE)]
+        notes += [] if self.like is None else [self.like]
+        fits = (replace(self.asked, epsilon=None),) if plan.forecast.fits else ()
+        return replace(plan, forecast=replace(plan.forecast, fits=fits, notes=tuple(notes)))
 
     def scaled(self, ratio: float) -> Outlook:
         """The same with all errors and all noise times a public number."""
@@ -51,13 +62,15 @@ def forecast(
     *,
     n_features: int | None = None,
     sample: Any = None,
+    spread: Spread | None = None,
     factors: Sequence[Fraction | int] = FACTORS,
     more: Sequence[int] = MORE,
 ) -> Outlook:
     """The error of a linear model, a sparse one or a PCA, at several epsilons and numbers of rows. Free of charge.
 
     ``rows``: a public guess. ``n_features``: of an array; a schema knows. ``sample``: public rows, a table or a pair
-    (X, y) as for a fit, on which the fit is rehearsed; the forecasts are then for rows like these. ``factors`` of the
+    (X, y) as for a fit, on which the fit is rehearsed; the forecasts are then for rows like these. ``spread``: about
+    the standard deviation of columns over the distance between their bounds, as in ``advise``. ``factors`` of the
     model's epsilon, and ``more``, multiples of the rows; 1 is always among both. An epsilon that is too small for the
     method is left out.
 
@@ -79,7 +92,7 @@ def forecast(
     for factor in sorted({Fraction(1), *map(Fraction, factors)}):
         epsilon = budget.epsilon * factor
         try:
-            look: Forecaster = clone(model).set_params(epsilon=epsilon, ledger=None)._forecaster(n_features)
+            look = forecaster(model, epsilon, n_features, spread)
             line = tuple(look.at(each, float(epsilon)) for each in counts)
         except (ValueError, OverflowError):
             if factor == 1:
@@ -87,14 +100,31 @@ def forecast(
             continue
         lines.append(line)
         if factor == 1:
-            outlook = Outlook(look.error_of, look.target, line[0], ())
+            asked, outlook = look, Outlook(look.error_of, look.target, line[0], (), look.like)
     assert outlook is not None
     outlook = replace(outlook, grid=tuple(lines))
-    return outlook if sample is None else outlook.scaled(sample_ratio(model, sample, outlook.error_of, outlook.asked))
+    if sample is None:
+        return outlook
+    ratio = sample_ratio(model, PublicSample.of(sample), asked, count, float(budget.epsilon))
+    return replace(outlook.scaled(ratio), like=SAMPLED)
 
 
-def sample_ratio(model: Any, sample: Any, error_of: ErrorOf, expected: FitForecast) -> float:
-    """What a rehearsal on public rows has for an error, over the forecast for rows that fill their bounds evenly."""
-    if error_of not in (ErrorOf.PREDICTION, ErrorOf.STANDARDISED, ErrorOf.LINEAR):
+def forecaster(model: Any, epsilon: Real, n_features: int | None, spread: Spread | None = None) -> Forecaster:
+    """The forecasts of a model at another epsilon."""
+    other = clone(model).set_params(epsilon=epsilon, ledger=None)
+    if not hasattr(other, "_usual"):
+        refuse(spread)
+    given = () if spread is None else (spread,)
+    found: Forecaster = other._forecaster(n_features, *given)
+    return found
+
+
+def sample_ratio(model: Any, sample: PublicSample, look: Forecaster, rows: int, epsilon: float) -> float:
+    """What a rehearsal on public rows has for an error, over the forecast for as many rows from public numbers alone.
+
+    Where rows are too many to be rehearsed in a moment, both are for fewer.
+    """
+    if look.error_of not in (ErrorOf.PREDICTION, ErrorOf.STANDARDISED, ErrorOf.LINEAR):
         raise TypeError("a sample is for linear, additive, logistic and Poisson models and GLMs: leave out sample=")
-    return PublicSample.of(sample).error(model, expected.rows, error_of) / expected.error
+    count = min(rows, sample.most)
+    return sample.error(model, count, look.error_of) / look.at(count, epsilon).error

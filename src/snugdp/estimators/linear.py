@@ -15,6 +15,7 @@ from snugdp.estimators.methods.linear import INFERENCE, MEAN, METHODS, Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import RealTarget
+from snugdp.estimators.usual import FOUND, Spread, Usual, between_bounds, refuse
 from snugdp.numerics.rationals import Real
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.kinds import Spline
@@ -196,6 +197,16 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
         """How many entries are planned: the default whitens rows that have not too many."""
         whitens = self.method == "auto" and not self._wants_intervals()
         return {"entries": len(layout.features)} if whitens else super()._planned_by(layout)
+
+    def _usual(self, layout: Layout | None, spread: Spread | None = None) -> Usual:
+        """As on real tables, on which the default was tried."""
+        tried = self.method == "auto" and not self._wants_intervals()
+        if not tried or not (layout is None or isinstance(layout, Schema)):
+            return super()._usual(layout, spread)
+        if layout is None:
+            refuse(spread)
+            return FOUND
+        return between_bounds(layout, spread)
 
     @property
     def _is_mean(self) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, fit_forecast, refused, require_rows, with_fits
+from snugdp.estimators.base import Forecaster, forecaster_of, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations, shown
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, check_persons, recipe_for
@@ -23,6 +23,7 @@ from snugdp.estimators.open.tables import standardised_rows
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
+from snugdp.estimators.usual import EVEN, Spread, Usual, refuse
 from snugdp.estimators.workflows.grids import Searched, ValidationScore, combinations, options_of
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.linear.base import Design, Method, first_pass
@@ -73,19 +74,49 @@ class LinearModel(PrivateEstimator):
     _private_weight = True
     _named = False  # whether scikit-learn knows the features of an open fit
 
-    def plan(self, n_features: int | None = None, rows: int | None = None) -> Plan:
+    def plan(
+        self,
+        n_features: int | None = None,
+        rows: int | None = None,
+        *,
+        error: Real | None = None,
+        spread: Spread | None = None,
+    ) -> Plan:
         """What a fit will do, what it costs and what to expect, in your units. No data are read.
 
         ``n_features``: of an array; a schema knows. ``rows``: a public guess; without one several are shown.
+        ``error``: what privacy noise may add to the error of predictions; the plan is then for the smallest epsilon, of
+        round ones up to 10, that is expected to bring it (``advise`` says more). ``spread``: about the standard
+        deviation of columns over the distance between their bounds, as far as that is known in public: one number, or
+        one for each of some columns by name.
         """
         self._require_same()
         guess = whole_rows(self.rows if rows is None else rows)
+        if error is not None:
+            return self._plan_for(error, n_features, guess, spread)
         if self._is_open:
-            return self._for_persons(self._opening().planned(self, n_features).plan(guess))
+            return self._for_persons(self._opening().planned(self, n_features).plan(guess, self._usual(None, spread)))
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
-        method = self._make(response, layout, self._persons())
-        return self._for_persons(with_fits(method.plan(), method, response.shown(layout), guess, self._error_of))
+        method, usual = self._make(response, layout, self._persons()), self._usual(layout, spread)
+        plan = with_fits(method.plan(), method, response.shown(layout), guess, self._error_of, usual=usual)
+        return self._for_persons(plan)
+
+    def _plan_for(self, error: Real, n_features: int | None, rows: int | None, spread: Spread | None) -> Plan:
+        """The plan at the smallest epsilon that is expected to bring an error."""
+        from snugdp.estimators.advice import advise
+
+        if rows is None:
+            raise ValueError("error=... needs rows=..., a public guess of the number of rows")
+        advice = advise(self, rows=rows, error=error, n_features=n_features, spread=spread)
+        if advice.epsilon is None:
+            raise ValueError(str(advice).partition("\n\n")[0].replace("\n", " "))
+        return advice.plan
+
+    def _usual(self, layout: Layout | None, spread: Spread | None = None) -> Usual:
+        """How rows lie between their bounds; without a layout, between bounds that are found."""
+        refuse(spread)
+        return EVEN
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, holdout: Real | None = None) -> Self:
         """Pay, test, release or refuse.
@@ -112,7 +143,8 @@ class LinearModel(PrivateEstimator):
         table = response.read(given.X, y, bounds)
         require_rows(context.noise, table.is_empty)
         method = self._make(response, table.layout, given.persons)
-        plan = with_fits(method.plan(), method, response.shown(table.layout), guess, self._error_of)
+        shown, usual = response.shown(table.layout), self._usual(table.layout)
+        plan = with_fits(method.plan(), method, shown, guess, self._error_of, usual=usual)
         plan = self._for_persons(plan, given.persons)
         progress = False if isinstance(method, Searched) else self.progress  # a bar for every run would count them
         keep = given.kept if self._weight(given.persons) is None else given.weighed
@@ -183,7 +215,7 @@ class LinearModel(PrivateEstimator):
         guess, context = whole_rows(self.rows), self._context(given.persons, given.part)
         opened = self._opening().of(self, given, y)
         require_rows(context.noise, opened.table.is_empty)
-        plan = self._for_persons(opened.plan(guess), given.persons)
+        plan = self._for_persons(opened.plan(guess, self._usual(None)), given.persons)
         keep = given.kept if opened.weight is None else given.weighed
         kept = keep(opened.table.source, opened.declared.columns, context.noise, progress=self.progress)
         data = OpenedTable(kept, opened.table.declared, progress=self.progress)
@@ -311,14 +343,14 @@ class LinearModel(PrivateEstimator):
         known = ~np.isnan(target)
         return (rows[known], target[known]) if len(rows) == len(target) else (rows, target)
 
-    def _forecaster(self, n_features: int | None) -> Forecaster:
+    def _forecaster(self, n_features: int | None, spread: Spread | None = None) -> Forecaster:
         if self._is_open:
-            return self._opening().planned(self, n_features).forecaster()
+            return self._opening().planned(self, n_features).forecaster(self._usual(None, spread))
         response, bounds = self._checked()
         layout = bounds.layout(self._array_names(n_features))
         target = layout.target if self._error_of is ErrorOf.PREDICTION and bounds.schema is not None else None
         method, shown = self._make(response, layout, self._persons()), response.shown(layout)
-        return Forecaster(self._error_of, target, lambda rows, epsilon: fit_forecast(method, shown, rows, epsilon))
+        return forecaster_of(method, shown, self._error_of, target, usual=self._usual(layout, spread))
 
     def _name_features(self, table: InputTable) -> None:
         self._name(table.named, [name for name in table.layout.columns if name != table.layout.target])

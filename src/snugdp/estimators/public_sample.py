@@ -21,7 +21,8 @@ from snugdp.noise import Simulation
 from snugdp.propose.forecast import ErrorOf
 
 FITS = 6  # that are compared: the deviation among them is known to about 30 %
-MAX_ROWS = 5_000  # of a rehearsal; noise falls in proportion to the rows beyond
+MAX_CELLS = 100_000  # of a rehearsal: with more rows noise is expected to fall as it does in the plan
+_LEAST_ROWS = 2_000  # of a wide table
 _MIN_ROWS = 20
 _FORMS = "sample must be a table with the target of the schema, or a pair (X, y) as for fit, all of it public"
 
@@ -50,22 +51,28 @@ class PublicSample:
         """Their number."""
         return _rows_of(self.X)
 
-    def error(self, model: Any, rows: int, error_of: ErrorOf) -> float:
-        """The root mean square of what noise adds to a prediction, in a fit of so many rows like these.
+    @property
+    def most(self) -> int:
+        """So many rows are rehearsed at most, for time."""
+        return max(MAX_CELLS // _width_of(self.X), _LEAST_ROWS)
 
-        Without bounds of the target in standard deviations of the sample's target, as all such forecasts are. A fit
-        that is refused has no error: if only one is released, the forecast is infinite.
+    def error(self, model: Any, rows: int, error_of: ErrorOf) -> float:
+        """The root mean square of what noise adds to a prediction, in a fit of so many rows, which are these repeated.
+
+        Noise need not fall in proportion to the rows: a ridge weighs less the more there are, and so do bounds that
+        are found. So a rehearsal has as many rows as the fit. Without bounds of the target its unit is the standard
+        deviation of the sample's target, as for all such forecasts. A fit that is refused has no error: if only one is
+        released, the forecast is infinite.
         """
         if model._persons() is not None:
             raise ValueError("a sample is read row by row, without persons: leave out sample=, or person=")
-        count = min(rows, MAX_ROWS)
-        chosen = np.arange(count) % self.rows
+        chosen = np.arange(rows) % self.rows
         X, y = _taken(self.X, chosen), self.y if isinstance(self.y, str) else _taken(self.y, chosen)
         answers = [answer for seed in range(FITS) if (answer := self._answer(model, X, y, seed, error_of)) is not None]
         if len(answers) < 2:
             return math.inf
         unit = self._target_deviation(model) if error_of is ErrorOf.STANDARDISED else 1.0
-        noise = math.sqrt(float(np.mean(np.var(answers, axis=0, ddof=1)))) * count / rows
+        noise = math.sqrt(float(np.mean(np.var(answers, axis=0, ddof=1))))
         return noise / unit if unit > 0 else math.inf
 
     def _answer(self, model: Any, X: Any, y: Any, seed: int, error_of: ErrorOf) -> NDArray[np.float64] | None:
@@ -93,6 +100,12 @@ def _rows_of(X: Any) -> int:
     if isinstance(X, np.ndarray | Sequence) and not isinstance(X, str | bytes):
         return len(X)
     raise TypeError(_FORMS)
+
+
+def _width_of(X: Any) -> int:
+    """The number of columns."""
+    frame = eager(X)
+    return max(1, len(frame.columns) if frame is not None else np.asarray(X[:1]).size)
 
 
 def _taken(values: Any, chosen: NDArray[np.int64]) -> Any:

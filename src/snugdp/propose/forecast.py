@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 Amount: TypeAlias = int | float | Fraction | str
 
+ROWS_LIKE = "like-"  # how the code of a note begins that says of what rows forecasts are true
+
 
 class ErrorOf(enum.Enum):
     """What the error of a fit is an error of."""
@@ -35,7 +37,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class FitForecast:
-    """A fit with so many rows that fill their bounds evenly, in the user's units.
+    """A fit with so many rows, in the user's units. They fill their bounds evenly unless a note says otherwise.
 
     ``noise``: the standard deviation in every coefficient, by name. ``error``: what noise adds to the error.
     ``epsilon``: where it is not that of the plan.

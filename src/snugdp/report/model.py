@@ -14,7 +14,7 @@ from snugdp.numerics.rationals import written_up
 from snugdp.propose.plan import Plan
 from snugdp.report import curves, words
 from snugdp.report.about import About
-from snugdp.report.plan_text import noise_adds
+from snugdp.report.plan_text import like_words, noise_adds
 from snugdp.report.released import EVERYWHERE, Ends
 from snugdp.report.story import Story, story_of
 from snugdp.serial.costs import cost_told
@@ -157,7 +157,7 @@ def _expected(story: Story) -> str:
         return ""
     fit, source = story.outlook.asked, "their number was released, with noise" if story.counted else "a public guess"
     adds = noise_adds(fit.error, story.outlook.error_of, story.outlook.target)
-    return f"With about {fit.rows:,} rows ({source}), {adds}: a forecast for rows that fill their bounds evenly."
+    return f"With about {fit.rows:,} rows ({source}), {adds}; {like_words(story.outlook.like)}."
 
 
 def _stamp(story: Story) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from snugdp.core.outcome import Unit
 from snugdp.numerics.printed import printed_up
-from snugdp.propose.forecast import Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
+from snugdp.propose.forecast import ROWS_LIKE, Amount, ErrorOf, FitForecast, Forecast, Note, PassChance
 from snugdp.propose.plan import Plan, Step, StepNoise
 
 if TYPE_CHECKING:
@@ -189,6 +189,16 @@ NOTES = {
     "around it, and by at most {most} whatever they are",
     "drawn-or-tested": 'no proposal is needed; method="test" (with beta=...) is better only where equal rows surround '
     "the answer and beta=0 passes",
+    "like-usual": "forecasts are for rows as they usually lie between bounds: the standard deviation of the target is "
+    "about a sixth of the distance between its bounds, and that of the narrowest column a tenth (if you know better in "
+    "public, give spread=...). About two in three come true within a factor of 2, and more than four in five within 3",
+    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About two in three "
+    "come true within a factor of 2, and more than four in five within 3; with a public sample more do",
+    "like-spread": "forecasts are for a target whose standard deviation is {target} of the distance between its "
+    "bounds, and {narrowest} for the narrowest column. About three in four come true within a factor of 2, and more "
+    "than nine in ten within 3",
+    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. Of "
+    "those for lines, more than four in five come true within a factor of 2",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
@@ -387,9 +397,15 @@ def forecast_lines(forecast: Forecast, *, fits: bool = True) -> tuple[str, ...]:
     """All of a forecast; ``fits``: also what is said by numbers of rows."""
     lines = [] if forecast.answer_error is None else [_answer(forecast.answer_error)]
     lines += [chance_words(chance) for chance in forecast.chances]
+    like = next((note for note in forecast.notes if note.code.startswith(ROWS_LIKE)), None)
     if fits:
-        lines += [_fit_words(fit, forecast.error_of) for fit in forecast.fits]
-    return (*lines, *(note_words(note) for note in forecast.notes))
+        lines += [_fit_words(fit, forecast.error_of, evenly=like is None) for fit in forecast.fits]
+    return (*lines, *(note_words(note) for note in forecast.notes if fits or note is not like))
+
+
+def like_words(like: Note | None) -> str:
+    """Of what rows a forecast is true."""
+    return "forecasts are for rows that fill their bounds evenly" if like is None else note_words(like)
 
 
 def chance_words(chance: PassChance) -> str:
@@ -448,18 +464,14 @@ def advice_text(advice: Advice) -> str:
         said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; you asked for at most {advice.wanted:g}."]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
-    like = (
-        "from fits of a public sample, for rows like these"
-        if advice.by_sample
-        else "from public numbers, for rows that fill their bounds evenly"
-    )
-    said.append(f"This is a forecast {like}; sampling error comes on top.")
+    said.append(f"Nothing but public numbers was used: {like_words(advice.like)}. Sampling error comes on top.")
     return "\n".join([*said, "", str(advice.plan)])
 
 
-def _fit_words(fit: FitForecast, error_of: ErrorOf) -> str:
+def _fit_words(fit: FitForecast, error_of: ErrorOf, *, evenly: bool) -> str:
+    which = " that fill their bounds evenly" if evenly else ""
     return (
-        f"with {fit.rows:,} rows that fill their bounds evenly: noise of about {per_coefficient(fit.noise)} in a "
+        f"with {fit.rows:,} rows{which}: noise of about {per_coefficient(fit.noise)} in a "
         f"coefficient; privacy noise adds about {fit.error:.3g} to {_ERRORS[error_of]}"
     )
 

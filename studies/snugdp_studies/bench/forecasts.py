@@ -1,7 +1,8 @@
 """Whether forecasts come true: what a plan and a public sample expect of noise, and what fits of other rows show.
 
 The sample is some rows of a table, and the fits are made on the others: what noise adds to their predictions is the
-root mean square deviation among fits of the same rows. Public bounds are the least and largest values of the table.
+root mean square deviation among fits of the same rows, on all of these rows. Public bounds are the least and largest
+values of the table, and spreads are known to one digit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from snugdp_studies.bench.bounds.tables import load
 EPSILONS = (0.5, 1.0, 4.0)
 BOUNDS = ("public", "none")
 DELTA = 1e-6
-_FACTOR = 2.0
+FORECASTS = ("by_bounds", "by_spread", "by_sample")
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,15 @@ class ForecastCell:
     bounds: str
     epsilon: float
     by_bounds: float
+    by_spread: float  # without public bounds there is none: as by bounds
     by_sample: float
     seen: float
 
-    def comes_true(self, expected: float) -> bool:
-        """Whether it is off by a factor of 2 at most."""
-        return self.seen / _FACTOR <= expected <= self.seen * _FACTOR
+    def comes_true(self, expected: float, factor: float = 2.0) -> bool:
+        """Whether it is off by this factor at most; where all fits but one are refused, whether it says so."""
+        if not math.isfinite(self.seen):
+            return not math.isfinite(expected)
+        return self.seen / factor <= expected <= self.seen * factor
 
 
 def run(
@@ -61,15 +65,29 @@ def run(
                 yield ForecastCell(name, len(private), len(columns), bounds, epsilon, *expected, seen)
 
 
+def share(cells: Sequence[ForecastCell], how: str, factor: float) -> float:
+    """Of the cells whose forecast comes true to this factor."""
+    return sum(each.comes_true(getattr(each, how), factor) for each in cells) / len(cells)
+
+
 def _forecasts(
     bounds: str, model: LinearRegression, public: pl.DataFrame, private: pl.DataFrame
-) -> tuple[float, float]:
-    """By bounds alone, and by the sample."""
+) -> tuple[float, float, float]:
+    """By bounds alone, by bounds and spreads, and by the sample."""
     declared, width = bounds == "public", private.width - 1
     options: dict[str, Any] = {"n_features": None if declared else width, "factors": (), "more": ()}
     rows, unit = (public, _spread(private)) if declared else ((public, "y"), 1.0)
-    plain = forecast(model, len(private), **options).asked.error / unit
-    return plain, forecast(model, len(private), sample=rows, **options).asked.error / unit
+    spread = _rounded_spreads(model.schema, private) if model.schema is not None else None
+    given: Sequence[dict[str, Any]] = ({}, {"spread": spread}, {"sample": rows})
+    plain, told, seen = (forecast(model, len(private), **options, **each).asked.error / unit for each in given)
+    return plain, told, seen
+
+
+def _rounded_spreads(schema: Schema, table: pl.DataFrame) -> dict[str, float]:
+    """Standard deviations over the distance between bounds, to one digit, as somebody may know them in public."""
+    widths = {name: float(2 * kind.half) for name, kind in schema.columns.items() if isinstance(kind, Number)}
+    parts = {name: float(f"{table[name].to_numpy().std() / width:.1g}") for name, width in widths.items()}
+    return {name: min(part, 0.5) for name, part in parts.items() if part > 0}
 
 
 def _seen(bounds: str, model: LinearRegression, private: pl.DataFrame, fits: int) -> float:

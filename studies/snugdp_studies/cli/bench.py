@@ -292,7 +292,7 @@ def forecasts(
     Example: snugdp bench forecasts --datasets literature --rows 1000
     """
     from snugdp_studies.bench.bounds import tables
-    from snugdp_studies.bench.forecasts import run
+    from snugdp_studies.bench.forecasts import BOUNDS, FORECASTS, run, share
 
     console = Console()
     with in_plain_words():
@@ -303,16 +303,19 @@ def forecasts(
         found = list(run(data, chosen, rows=rows, sample=sample))
     cells = [
         (each.name, f"{each.rows:,}", str(each.width), each.bounds, f"{each.epsilon:g}", f"{each.seen:.4f}",
-         *(f"{error:.4f} ({error / each.seen:.2f})" for error in (each.by_bounds, each.by_sample)))
+         *(f"{error:.4f} ({error / each.seen:.2f})" for error in (getattr(each, how) for how in FORECASTS)))
         for each in found
     ]  # fmt: skip
-    heads = ("table", "rows", "columns", "bounds", "epsilon", "seen", "by bounds", "by sample")
-    console.print(table(heads, cells))
-    by_bounds, by_sample = (
-        sum(each.comes_true(getattr(each, how)) for each in found) / len(found) for how in ("by_bounds", "by_sample")
-    )
-    said = f"by bounds alone {by_bounds:.0%}, by a public sample of {sample} rows {by_sample:.0%}"
-    say(console, f"Within a factor of 2: {said} of {len(found)} forecasts. NOT PRIVATE: seeded noise.")
+    ways = [how.replace("_", " ") for how in FORECASTS]
+    console.print(table(("table", "rows", "columns", "bounds", "epsilon", "seen", *ways), cells))
+    for kind in (*BOUNDS, "all"):
+        part = [each for each in found if kind in (each.bounds, "all")]
+        said = (
+            f"{way} {share(part, how, 2):.0%} and {share(part, how, 3):.0%}"
+            for way, how in zip(ways, FORECASTS, strict=True)
+        )
+        say(console, f"Bounds {kind}, of {len(part)} forecasts within a factor of 2 and of 3: {', '.join(said)}.")
+    say(console, f"The public sample has {sample} rows. NOT PRIVATE: seeded noise.")
 
 
 def means(

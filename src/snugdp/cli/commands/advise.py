@@ -9,8 +9,8 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import AsJson, PersonOptions, PublicRows, Target, spelt_out
-from snugdp.cli.samples import sample_rows
+from snugdp.cli.options import AsJson, PersonOptions, PublicRows, Spreads, Target, spelt_out
+from snugdp.cli.samples import sample_rows, spread_of
 from snugdp.cli.terminal import say
 
 
@@ -37,6 +37,7 @@ def advise(
     delta: Annotated[float, typer.Option(help="The failure probability of the fit.")] = 1e-6,
     target: Target = None,
     sample: PublicRows = None,
+    spread: Spreads = None,
     persons: PersonOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +65,7 @@ def advise(
         from snugdp.estimators.advice import advise as found
 
         public = None if schema is None else sample_rows(sample, schema, asked.schema)
-        told = found(asked, rows=rows, error=error, n_features=columns, sample=public)
+        told = found(asked, rows=rows, error=error, n_features=columns, sample=public, spread=spread_of(spread))
         say(json.dumps(_as_json(told)) if as_json else str(told))
 
 

@@ -10,8 +10,8 @@ import typer
 
 from snugdp.cli import models
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import AsJson, Described, LedgerAt, PublicRows, spelt_out
-from snugdp.cli.samples import sample_rows
+from snugdp.cli.options import AsJson, Described, LedgerAt, PublicRows, Spreads, spelt_out
+from snugdp.cli.samples import sample_rows, spread_of
 from snugdp.cli.terminal import bars, say
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def plan(
     rows: Annotated[int, typer.Option(min=1, help="A public guess of the number of rows.", show_default=False)],
     options: models.ModelOptions,
     sample: PublicRows = None,
+    spread: Spreads = None,
     ledger: LedgerAt = None,
     as_json: AsJson = False,
 ) -> None:
@@ -40,8 +41,10 @@ def plan(
         models.in_range(options.epsilon, options.delta)
         known = options.described(model, schema).schema
         estimator = options.estimator(model, known, None if model is models.Model.PCA else rows)
-        planned = models.plan_of(estimator, rows)
-        outlook = _outlook(estimator, rows, sample_rows(sample, schema, known))
+        planned, told = models.plan_of(estimator, rows), spread_of(spread)
+        outlook = _outlook(estimator, rows, sample_rows(sample, schema, known), told)
+        if sample is not None or told is not None:
+            planned = outlook.of_plan(planned)
         book = models.opened(ledger)
         models.require_same(book, planned)
         accepted = None if book is None else book.affords(planned)
@@ -62,13 +65,13 @@ def plan(
             typer.echo(after)
 
 
-def _outlook(estimator: Any, rows: int, sample: Any) -> Outlook:
+def _outlook(estimator: Any, rows: int, sample: Any, spread: Any) -> Outlook:
     from rich.console import Console
 
     from snugdp.estimators.forecast import forecast
 
     with Console(stderr=True).status("Looking ahead ..."):  # only at a terminal
-        return forecast(estimator, rows, sample=sample)
+        return forecast(estimator, rows, sample=sample, spread=spread)
 
 
 def _as_json(outlook: Outlook) -> dict[str, Any]:

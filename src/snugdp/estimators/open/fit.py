@@ -11,11 +11,12 @@ import numpy as np
 
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.estimators.base import Forecaster, fit_forecast, with_fits
+from snugdp.estimators.base import Forecaster, forecaster_of, with_fits
 from snugdp.estimators.methods.linear import Options, check_persons, recipe_for
 from snugdp.estimators.open.tables import OpenInput, OpenTarget, declared_numbers, open_input, target_in, with_target
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.targets import OpenClassTarget, OpenResponse, Response
+from snugdp.estimators.usual import EVEN, Usual
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation, known_columns
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.persons.weight_choice import WeightChoice, WeightedMethod
@@ -259,23 +260,25 @@ class OpenFit:
         beside(budget, first, attempt)
         return lambda layout, rows: recipe.make(self._design(layout), tried[-1], options)
 
-    def plan(self, rows: int | None) -> Plan:
-        """What a fit will do, what it costs and what to expect."""
+    def plan(self, rows: int | None, usual: Usual = EVEN) -> Plan:
+        """What a fit will do, what it costs and what to expect of rows that lie as usual."""
         shown = self.response.shown(self.layout)
         if self._looked is None or self._preparation is None:
-            return with_fits(self.method.plan(), self.method, shown, rows, self._error_of)
+            return with_fits(self.method.plan(), self.method, shown, rows, self._error_of, usual=usual)
         plan = self._looked.plan().with_notes(*self._preparation.shortfall(rows))
-        return with_fits(plan, self.method, shown, rows, self._error_of, least=self._preparation.enough_rows)
+        least = self._preparation.enough_rows
+        return with_fits(plan, self.method, shown, rows, self._error_of, least=least, usual=usual)
 
     @property
     def _error_of(self) -> ErrorOf:
         error: ErrorOf = self.model._error_of
         return ErrorOf.STANDARDISED if error is ErrorOf.PREDICTION and self.known is None else error
 
-    def forecaster(self) -> Forecaster:
+    def forecaster(self, usual: Usual) -> Forecaster:
         """What to expect at other epsilons and numbers of rows."""
+        least = 0 if self._preparation is None else self._preparation.enough_rows
         shown = self.response.shown(self.layout)
-        return Forecaster(self._error_of, None, lambda rows, epsilon: fit_forecast(self.method, shown, rows, epsilon))
+        return forecaster_of(self.method, shown, self._error_of, None, usual=usual, least=least)
 
     def public(self) -> dict[str, Any]:
         """Public parameters that may be given in several forms, in one of them."""

@@ -1,0 +1,61 @@
+"""How rows lie between their bounds: what is known of it moves a forecast, and what makes no sense is refused."""
+
+from typing import Any
+
+import pytest
+
+import snugdp
+from snugdp.estimators.forecast import forecast
+from snugdp.estimators.usual import between_bounds
+
+SCHEMA = snugdp.Schema(
+    {"a": snugdp.Number(0, 10), "b": snugdp.Number(-1, 1), "mark": snugdp.Boolean(), "y": snugdp.Number(0, 200)},
+    target="y",
+)
+
+
+def expected(spread: Any = None, **given: Any) -> float:
+    model = snugdp.LinearRegression(1, 1e-6, schema=SCHEMA, **given)
+    return forecast(model, 5_000, spread=spread, factors=(), more=()).asked.error
+
+
+def test_what_is_not_told_is_as_usual() -> None:
+    assert expected({"y": 0.17, "a": 0.1}) == pytest.approx(expected())
+    assert expected({"mark": 0.01}) == pytest.approx(expected())  # only numbers count
+    assert between_bounds(SCHEMA, {"a": 0.3, "b": 0.1}).note == between_bounds(SCHEMA, {"b": 0.1}).note
+
+
+def test_noise_grows_with_the_spread_of_the_target_and_falls_with_that_of_the_narrowest_column() -> None:
+    assert expected({"y": 0.05}) < expected({"y": 0.1}) < expected({"y": 0.2})
+    assert expected({"a": 0.2, "b": 0.01}) > expected({"a": 0.2, "b": 0.1}) > expected({"a": 0.2})
+    assert expected(0.1) == pytest.approx(expected({"a": 0.1, "b": 0.1, "y": 0.1}))
+
+
+@pytest.mark.parametrize("wrong", [0, -0.1, 0.6, float("nan"), {"y": 0}, {"nobody": 0.1}])
+def test_what_is_no_spread_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="spread"):
+        expected(wrong)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        snugdp.LinearRegression(1, 1e-6),
+        snugdp.LinearRegression(1, 1e-6, method="adassp", schema=SCHEMA),
+        snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1),
+        snugdp.LogisticRegression(1, 1e-6, x_norm=1, classes=[0, 1]),
+        snugdp.PCA(1, 1, 1e-6, x_norm=1),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'method', '')}",
+)
+def test_spreads_are_for_lines_between_public_bounds(model: Any) -> None:
+    with pytest.raises(ValueError, match="leave it out"):
+        forecast(model, 1_000, n_features=3, spread=0.1)
+
+
+def test_every_forecast_says_what_it_assumes() -> None:
+    between, open_ = snugdp.LinearRegression(1, 1e-6, schema=SCHEMA), snugdp.LinearRegression(1, 1e-6)
+    assert "as they usually lie between bounds" in str(between.plan(rows=5_000))
+    assert "0.05 of the distance between its bounds" in str(between.plan(rows=5_000, spread={"y": 0.05}))
+    assert "bounds are found" in str(open_.plan(3, 5_000))
+    assert "fill their bounds evenly" in str(snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1).plan(3, 5_000))
