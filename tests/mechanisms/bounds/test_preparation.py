@@ -468,10 +468,13 @@ def test_what_is_found_between_public_bounds_stays_between_them() -> None:
     found = TablePreparation(declared, BUDGET).certify(opened(held), Simulation(1))
     assert found is not None
     x = found["x"]
-    assert isinstance(x, FoundNumber) and x.flag is Flag.FOUND
-    assert x.lower >= 0 and x.upper <= 1000 and x.scale == pytest.approx(2, rel=0.3)
+    assert isinstance(x, FoundNumber)
+    assert x.flag is Flag.FOUND
+    assert 0 <= x.lower < x.upper <= 1000
+    assert x.scale == pytest.approx(2, rel=0.3)
     few = TablePreparation(declared, BUDGET).certify(opened({**held, "x": np.full(4000, np.nan)}), Simulation(1))
-    assert few is not None and few["x"].flag is Flag.PUBLIC  # it was not found: as its bounds say
+    assert few is not None
+    assert few["x"].flag is Flag.PUBLIC  # it was not found: as its bounds say
     assert few["s"].flag is Flag.FOUND
 
 

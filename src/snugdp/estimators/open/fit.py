@@ -238,9 +238,7 @@ class OpenFit:
             if recipe.after is None:
                 raise ValueError(_NOISE_IS_PLANNED)
             return lambda layout, rows: _told(
-                response.after(
-                    self._design(layout), left, _declared_by(layout), beside=first.mu_squared, rows=rows
-                ),
+                response.after(self._design(layout), left, _declared_by(layout), beside=first.mu_squared, rows=rows),
                 layout,
             )
         check_persons(model.method, model._recipes(), self._max_rows)

@@ -269,7 +269,9 @@ class TablePreparation:
 
         A column between public bounds that was not found is as they say.
         """
-        seen = {name: column for name, column in seen.items() if column.flag is not Flag.NOT_FOUND or self._is_open(name)}
+        seen = {
+            name: column for name, column in seen.items() if column.flag is not Flag.NOT_FOUND or self._is_open(name)
+        }
         classes = {name: column for name, column in seen.items() if name == self.declared.target}
         others = {name: column for name, column in seen.items() if name not in classes}
         return most_frequent(others, max(self.most_levels, 0)) | most_frequent(classes, self.most_classes)

@@ -248,9 +248,7 @@ class StandardisedClasses(StandardisedRuns):
         return _fitted(runs, data, noise, self.rows, self.flat)
 
 
-def _fitted(
-    runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float, flat: tuple[int, ...]
-) -> Fit:
+def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float, flat: tuple[int, ...]) -> Fit:
     """What the runs release, without what a ridge took, as far as that is known."""
     thetas, given_back = unshrunk(coefficients_of(runs, data, noise.at("release")), runs, rows, flat)
     return fit_of(thetas, {**runs[0].released, **given_back})
