@@ -26,9 +26,9 @@ from snugdp.tables.schema.schema import Layout, Schema
 class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression with differential privacy.
 
-    Public bounds are required: give ``x_norm`` and ``y_bound``, or a ``schema`` with bounds for every column of a
-    table. Rows without a target are left out; missing and invalid entries count as 0, or as a schema says
-    (``Schema(..., missing=...)``; by default as the middle of their bounds).
+    Bounds may be public: ``x_norm`` and ``y_bound``, or a ``schema`` with bounds for the columns of a table. What is
+    not given is found privately in the same fit. Rows without a target are left out; missing and invalid entries count
+    as the centre of their column (with public bounds its middle, with ``x_norm`` 0), or as ``missing`` says.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. Not covered: transformers before it that learn from the same rows (``StandardScaler``), scores

@@ -128,7 +128,7 @@ def test_kinds_of_columns() -> None:
     assert by_name["x"] == pytest.approx(1, abs=0.1)
     assert by_name["p"] == pytest.approx(1, abs=0.1)
     assert by_name["city=Rome"] - by_name.get("city=Oslo", 0) == pytest.approx(3, abs=0.2)
-    assert model.bounds_["p"].flag is Flag.PUBLIC
+    assert model.bounds_["p"].flag is Flag.FOUND  # beside open columns, also between public bounds
     assert model.bounds_["x"].missing == pytest.approx(1 / 7, abs=0.02)
     assert list(model.predict(frame)) == list(model.predict(frame.drop(columns="y")))  # other columns do not matter
     assert len(model.predict(frame)) == len(frame)
@@ -517,3 +517,31 @@ def test_wide_tables_without_bounds_are_whitened() -> None:
     plans = [rehearsal().plan(n_features=columns) for columns in (23, 24, 127, 128)]  # and a constant
     assert ["gram" in [step.id for step in plan.steps] for plan in plans] == [False, True, True, False]
     assert all(plan.cost.fits(snugdp.Budget(1, 1e-6)) for plan in plans)
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression, LogisticRegression])
+def test_wide_public_bounds_do_no_harm_beside_open_columns(estimator: Any) -> None:
+    """A number that fills a tenth of its bounds is as long as its neighbours, whose scales are found."""
+    rng = np.random.default_rng(7)
+    held = {"price": np.exp(rng.normal(3, 0.8, 4000)), "distance": np.abs(rng.normal(0, 30, 4000))}
+    wide = {"price": Number(0, 500), "distance": Number(0, 1000), "score": Number()}
+    held["score"] = rng.normal(size=4000)
+    steps = sum((values - values.mean()) / values.std() for values in held.values()) + rng.normal(size=4000) / 2
+    is_line = estimator is LinearRegression
+    target: Any = steps if is_line else np.where(steps > 0, "yes", "no")
+    schema = Schema({**wide, "y": Number() if is_line else Category(["no", "yes"])}, target="y")
+    frame = pd.DataFrame({**held, "y": target})
+    model = rehearsal(estimator, schema=schema).fit(frame)
+    assert model.score(frame, frame["y"]) > (0.8 if is_line else 0.85)
+    assert model.bounds_["price"].upper <= 500
+
+
+def test_a_column_of_one_value_does_not_make_labels_steep() -> None:
+    """Its slope and the intercept are determined in sum alone, so that noise makes both large."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(20_000, 4))
+    y = np.where(X[:, 0] + 2 * rng.logistic(size=len(X)) > 0, 1, 0)
+    for seed in range(4):
+        model = rehearsal(LogisticRegression, seed, classes=[0, 1]).fit(np.column_stack([X, np.ones(len(X))]), y)
+        assert model.bounds_["x4"].flag is Flag.CONSTANT
+        assert model.details_["stretch"] < 1.05

@@ -447,3 +447,48 @@ def test_predictions_do_not_pass_public_ends_nor_a_wall_at_zero() -> None:
     assert answers(9.0, kind=Number(lower=-3)) == pytest.approx((-3.0, 10.0), abs=1e-3)
     assert answers(2.0, scale=2.0, kind=Number(lower=-3))[0] < 0, "a public end is no wall at 0"
     assert answers(2.0, kind=Number(upper=12)) == pytest.approx((0.0, 12.0), abs=1e-3)
+
+
+def test_features_between_public_bounds_are_looked_at_beside_open_ones() -> None:
+    """How far their values are apart is not public, and bounds may be far too wide."""
+    columns = {"x": Number(-1000, 1000), "s": Number(0, 1), "d": Date("2000-01-01", "2030-01-01"), "y": Number(0, 9)}
+    closed = Schema({**columns, "c": Category(["u", "v"])}, target="y")
+    assert TablePreparation(closed, BUDGET)._looked_at == ()
+    declared = Schema({**columns, "t": Number(1e9, 1e9 + 1), "z": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    assert preparation.looks.numbers == ("x", "s", "d", "z")  # not the target, nor where floats are too coarse
+    assert preparation.looks.known["x"] == (-1000.0, 1000.0)
+    assert TablePreparation(declared, BUDGET, standardised=False).looks.numbers == ("z",)
+
+
+def test_what_is_found_between_public_bounds_stays_between_them() -> None:
+    rng = np.random.default_rng(5)
+    held = {"x": rng.normal(3, 2, 4000), "s": rng.normal(0, 1, 4000), "y": rng.normal(size=4000)}
+    declared = Schema({"x": Number(0, 1000), "s": Number(), "y": Number()}, target="y")
+    found = TablePreparation(declared, BUDGET).certify(opened(held), Simulation(1))
+    assert found is not None
+    x = found["x"]
+    assert isinstance(x, FoundNumber)
+    assert x.flag is Flag.FOUND
+    assert 0 <= x.lower < x.upper <= 1000
+    assert x.scale == pytest.approx(2, rel=0.3)
+    few = TablePreparation(declared, BUDGET).certify(opened({**held, "x": np.full(4000, np.nan)}), Simulation(1))
+    assert few is not None
+    assert few["x"].flag is Flag.PUBLIC  # it was not found: as its bounds say
+    assert few["s"].flag is Flag.FOUND
+
+
+@sampled(4)
+@pytest.mark.parametrize("row", HOSTILE[:4], ids=str)
+def test_the_exact_cost_of_one_row_between_public_bounds(row: dict[str, float]) -> None:
+    """As above, where a column that is looked at has public bounds."""
+    declared = Schema({"x": Number(-50, 500), "z": Number(), "y": Number()}, target="y")
+    preparation = TablePreparation(declared, BUDGET)
+    without = table(3000)
+    more = {name: np.append(values, row[name]) for name, values in without.items()}
+    one = Scripted(seed=1)
+    found = preparation.certify(opened(without), one)
+    other = Scripted(answers=one.said)
+    assert found is not None
+    assert preparation.certify(opened(more), other) == found
+    assert one.distance_squared(other) <= preparation.cost.mu_squared

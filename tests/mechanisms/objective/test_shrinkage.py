@@ -129,3 +129,13 @@ def test_several_models_are_left_alone() -> None:
     model = StandardisedGLM(Design(RowMap(3, 2, 1, None, True)), Budget(1, 1e-6), losses=(Logistic(),), beside=BESIDE)
     assert unshrunk(thetas, model.runs, 2e4)[1]
     assert unshrunk(thetas, model.runs * 2, 2e4) == (thetas, {})
+
+
+def test_entries_that_are_the_same_in_all_rows_say_nothing_of_how_steep_labels_are() -> None:
+    """Their slopes and the constant are determined in sum alone: large ones of both signs are noise."""
+    slopes, noisy = [1.0, -1.5], [12.0, -7.5]
+    theta = np.array([slopes[0], noisy[0], slopes[1], noisy[1]])
+    assert stretch(theta, **PLANNED) > 1.5
+    without = stretch(np.array([*slopes, 0.0]), **PLANNED)
+    assert stretch(theta, **PLANNED, flat=(1,)) == pytest.approx(without, rel=1e-3)
+    assert without < 1.02

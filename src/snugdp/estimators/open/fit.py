@@ -27,6 +27,7 @@ from snugdp.release.context import ReleaseContext
 from snugdp.release.persons import Persons
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.found import FoundBounds
+from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.base import row_map
 from snugdp.tables.schema.schema import Layout, Schema
@@ -237,16 +238,25 @@ class OpenFit:
                 raise ValueError(_NO_INTERVALS)
             if recipe.after is None:
                 raise ValueError(_NOISE_IS_PLANNED)
-            return lambda layout, rows: response.after(
-                self._design(layout), left, _declared_by(layout), beside=first.mu_squared, rows=rows
+            return lambda layout, rows: _told(
+                response.after(self._design(layout), left, _declared_by(layout), beside=first.mu_squared, rows=rows),
+                layout,
             )
         check_persons(model.method, model._recipes(), self._max_rows)
         given = {"losses": self.response.losses} if self.response.losses else {}
         after = recipe.after
         if after is not None and getattr(next(iter(self.response.losses), None), "kind", "") != "sign_changing":
             given |= model._planned_by(self.layout)
-            return lambda layout, rows: after(
-                self._design(layout), left, beside=first.mu_squared, found_rows=rows, **given, **model._read_by(layout)
+            return lambda layout, rows: _told(
+                after(
+                    self._design(layout),
+                    left,
+                    beside=first.mu_squared,
+                    found_rows=rows,
+                    **given,
+                    **model._read_by(layout),
+                ),
+                layout,
             )
         options = Options(proposals, whole_rows(model.rows), None, given)
         if self._preparation is None:
@@ -304,6 +314,15 @@ class OpenFit:
 def _target(response: Response, y: Any, schema: Schema | None) -> OpenTarget:
     """What is public about the target; bounds that were found without one say nothing of it."""
     return response.open_target(y, None if schema is None or schema.target is None else schema)
+
+
+def _told(method: Method, layout: Layout) -> Method:
+    """The method, which knows which entries are the same in all rows if it asks for them."""
+    from snugdp.mechanisms.objective.standardised import StandardisedClasses, StandardisedGLM
+
+    if isinstance(method, StandardisedGLM | StandardisedClasses) and type(layout) is StandardisedLayout:
+        return replace(method, flat=layout.flat)
+    return method
 
 
 def _declared_by(layout: Layout) -> Schema:

@@ -17,7 +17,7 @@ from snugdp.accounting import gaussian
 from snugdp.core.guarantee import Budget, Cost, Neighbours
 from snugdp.core.outcome import Outcome
 from snugdp.mechanisms.bounds.lengths import BINS, RowLengths, longest
-from snugdp.mechanisms.bounds.looks.looks import Looks
+from snugdp.mechanisms.bounds.looks.looks import Looks, can_look_between
 from snugdp.mechanisms.bounds.sorts import CellSorts
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Note
@@ -32,7 +32,7 @@ from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.opened import OpenedTable
 from snugdp.tables.passes.columns.looks import LOWEST
 from snugdp.tables.passes.vectors.distances import NormPass
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Undeclared
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, Spline, Undeclared
 from snugdp.tables.schema.scaling import day_numbers
 from snugdp.tables.schema.schema import Schema
 
@@ -108,7 +108,7 @@ class TablePreparation:
         open_levels = {name: FoundLevels((), (), missing=1.0) for name, kind in columns.items() if _is_open_list(kind)}
         numbers = {
             name: replace(_USUAL, missing=1.0, hull=(-1.0, 1.0))  # with a slope beyond each end
-            for name in self.declared.open_columns
+            for name in self._looked_at
             if name not in open_levels
         }
         most = FoundBounds(self.declared, {**known_columns(self.declared), **numbers, **open_levels}, 1.0, 1.0)
@@ -158,8 +158,28 @@ class TablePreparation:
         """At the columns of which something is to be found, as far as it is known what they hold."""
         return self._looks_at(self.declared)
 
+    @cached_property
+    def _looked_at(self) -> tuple[str, ...]:
+        """The columns that are open, and beside them features between public bounds: these may be far too wide.
+
+        A number that fills a tenth of its bounds would have a tenth of the length of its neighbours, whose centres and
+        scales are found.
+        """
+        declared, names = self.declared, self.declared.open_columns
+        if not self.standardised or not names:
+            return names
+        return tuple(name for name, kind in declared.columns.items() if name in names or self._has_spread(name, kind))
+
+    def _has_spread(self, name: str, kind: Column) -> bool:
+        return (
+            name != self.declared.target
+            and isinstance(kind, Number | Date)
+            and not isinstance(kind, Spline)
+            and can_look_between(_public_ends(kind))
+        )
+
     def _looks_at(self, declared: Schema) -> Looks:
-        columns, names = declared.columns, declared.open_columns
+        columns, names = declared.columns, self._looked_at
         levels = tuple(name for name in names if _is_open_list(columns[name]))
         numbers = tuple(name for name in names if name not in levels)
         return Looks(
@@ -245,10 +265,19 @@ class TablePreparation:
         return self.declared.target is not None and _is_open_list(self.declared.columns[self.declared.target])
 
     def _kept(self, seen: Mapping[str, FoundColumn]) -> dict[str, FoundColumn]:
-        """What was seen, with no more levels than can be used: the classes, if they were to be found, apart."""
+        """What was seen, with no more levels than can be used: the classes, if they were to be found, apart.
+
+        A column between public bounds that was not found is as they say.
+        """
+        seen = {
+            name: column for name, column in seen.items() if column.flag is not Flag.NOT_FOUND or self._is_open(name)
+        }
         classes = {name: column for name, column in seen.items() if name == self.declared.target}
         others = {name: column for name, column in seen.items() if name not in classes}
         return most_frequent(others, max(self.most_levels, 0)) | most_frequent(classes, self.most_classes)
+
+    def _is_open(self, name: str) -> bool:
+        return self.declared.columns[name].is_open
 
     def _aimed(self, found: FoundBounds) -> FoundBounds | None:
         """With the levels of the target as its classes, or with the largest count; None if it cannot be learned."""
@@ -313,7 +342,7 @@ class TablePreparation:
     def expected(self) -> FoundBounds:
         """What stands in a plan for what will be found: numbers in standard deviations, a level for every category."""
         declared, columns = self.declared, self.declared.columns
-        usual = {name: _usual(columns[name], 1 + (name == declared.target)) for name in declared.open_columns}
+        usual = {name: _usual(columns[name], 1 + (name == declared.target)) for name in self._looked_at}
         found = self._aimed(FoundBounds(declared, {**known_columns(declared), **usual}, 1.0, 1.0))
         assert found is not None
         return with_usual_radius(found, self.constant)

@@ -32,36 +32,48 @@ _WEIGHTS = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).sum()
 
 
 def unshrunk(
-    thetas: NDArray[np.float64], runs: Sequence[ObjectiveRun], rows: float
+    thetas: NDArray[np.float64], runs: Sequence[ObjectiveRun], rows: float, flat: Sequence[int] = ()
 ) -> tuple[NDArray[np.float64], dict[str, float]]:
     """What runs release, and of a logistic model of two classes how much of it was given back.
 
     ``rows``: about how many there are, public or released. Of persons with several rows that is not known.
+    ``flat``: the entries that are the same in nearly all rows, as was released.
     """
     run = runs[0]
     if len(runs) > 1 or run.design.weight is not None or not isinstance(getattr(run, "loss", None), Logistic):
         return thetas, {}
     map_, planned = run.design.row_map, {"ridge": float(run.ridge), "m": float(run.m)}
-    times = stretch(thetas[0], constant=map_.constant, norm=float(map_.feature_bound), rows=rows, **planned)
+    times = stretch(thetas[0], constant=map_.constant, norm=float(map_.feature_bound), rows=rows, flat=flat, **planned)
     return times * thetas, {"stretch": times}
 
 
-def stretch(theta: NDArray[np.float64], *, constant: bool, norm: float, rows: float, ridge: float, m: float) -> float:
+def stretch(
+    theta: NDArray[np.float64],
+    *,
+    constant: bool,
+    norm: float,
+    rows: float,
+    ridge: float,
+    m: float,
+    flat: Sequence[int] = (),
+) -> float:
     """How many times steeper the labels are, at least, than the coefficients of a ridge say.
 
     ``constant``: whether the last entry is that of a constant. ``norm``: of the longest rows without it. ``rows``: how
-    many there are, about. ``m``: of the run, which says how far its noise is to be trusted.
+    many there are, about. ``m``: of the run, which says how far its noise is to be trusted. ``flat``: entries that
+    are the same in nearly all rows. Only their sum with the constant is determined, so what each of them has may be
+    large, and tells neither how steep labels are nor where their middle is.
 
     >>> theta = np.array([6.0, -8.0, 0.5])
     >>> round(stretch(theta, constant=True, norm=2.0, rows=20_000, ridge=3.0, m=0.2), 2)
     1.15
     """
-    slopes = theta[:-1] if constant else theta
+    slopes = np.delete(theta[:-1] if constant else theta, flat)
     length = math.hypot(*slopes.tolist())
     if not 0 < length < _MAX_LENGTH:
         return 1.0
     score = _DEVIATES * (norm * math.sqrt(_LENGTH / len(slopes)) * length)
-    offset = float(theta[-1]) if constant else 0.0
+    offset = float(theta[-1]) if constant and not flat else 0.0
 
     def gradient(times: float) -> float:
         """Of the mean loss along the coefficients, but for what labels give."""

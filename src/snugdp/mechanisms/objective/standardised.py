@@ -88,7 +88,7 @@ class StandardisedGLM(StandardisedRuns):
 
     ``beside``: mu squared of what was released of the same budget before. ``rows``: their number, as released; where it
     is small there is more ridge. ``found``: a loss of the same kind as the planned one, whose scale was released.
-    ``bound``: of a softmax run, as in ``softmax_run``.
+    ``bound``: of a softmax run, as in ``softmax_run``. ``flat``: the entries of columns in which one value was found.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``glm_adaptive.proof.md``, Theorem 2).
     Add/remove neighbours.
@@ -102,6 +102,7 @@ class StandardisedGLM(StandardisedRuns):
     rows: float = 1.0
     found: Loss | None = None
     bound: SoftmaxBound = "corners"
+    flat: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_adaptive(self.design, self.budget, self.losses)
@@ -148,7 +149,11 @@ class StandardisedGLM(StandardisedRuns):
         if self.start is not None and isinstance(run := self.runs[0], SoftmaxModel):
             return fit_of(*self.start.draw(run, data, noise))
         return _fitted(
-            [for_rows(self._scaled(run), self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows
+            [for_rows(self._scaled(run), self.rows, _FEW_ROWS_RIDGE) for run in self.runs],
+            data,
+            noise,
+            self.rows,
+            self.flat,
         )
 
     def _scaled(self, run: ObjectiveRun) -> ObjectiveRun:
@@ -166,7 +171,7 @@ class StandardisedClasses(StandardisedRuns):
     """Fit a model of classes that were found, on standardised rows; a ``Method``. Nothing is refused.
 
     ``classes``: how many were found, 2 to ``most``. ``together``: one softmax model for more than two of them, rather
-    than one model for each against the others. ``beside`` and ``rows``: as in ``StandardisedGLM``.
+    than one model for each against the others. ``beside``, ``rows`` and ``flat``: as in ``StandardisedGLM``.
 
     Guarantee: ``plan().cost``, which fits the budget together with ``beside`` and does not depend on ``classes``
     (``glm_adaptive.proof.md``, Theorem 3). Add/remove neighbours.
@@ -180,6 +185,7 @@ class StandardisedClasses(StandardisedRuns):
     classes: int
     beside: Fraction
     rows: float = 1.0
+    flat: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_adaptive(self.design, self.budget, (self.loss,))
@@ -242,12 +248,13 @@ class StandardisedClasses(StandardisedRuns):
         """The runs, over the same rows."""
         if self._start is not None and isinstance(run := self.runs[0], SoftmaxModel):
             return fit_of(*self._start.draw(run, data, noise.at("release")))
-        return _fitted([for_rows(run, self.rows, _FEW_ROWS_RIDGE) for run in self.runs], data, noise, self.rows)
+        runs = [for_rows(run, self.rows, _FEW_ROWS_RIDGE) for run in self.runs]
+        return _fitted(runs, data, noise, self.rows, self.flat)
 
 
-def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float) -> Fit:
+def _fitted(runs: Sequence[ObjectiveRun], data: Secret[Rows], noise: Noise, rows: float, flat: tuple[int, ...]) -> Fit:
     """What the runs release, without what a ridge took, as far as that is known."""
-    thetas, given_back = unshrunk(coefficients_of(runs, data, noise.at("release")), runs, rows)
+    thetas, given_back = unshrunk(coefficients_of(runs, data, noise.at("release")), runs, rows, flat)
     return fit_of(thetas, {**runs[0].released, **given_back})
 
 

@@ -219,6 +219,17 @@ class StandardisedLayout:
         return (*names, "intercept") if self.constant else names
 
     @property
+    def flat(self) -> tuple[int, ...]:
+        """The entries of columns in which one value was found: all rows, or nearly all, have the same there."""
+        found, at = list[int](), 0
+        for name, scale in self._scales.items():
+            column = self.bounds.columns.get(name)
+            if column is not None and column.flag is Flag.CONSTANT:
+                found.append(at)
+            at += scale.width
+        return tuple(found)
+
+    @property
     def usual_square(self) -> float:
         """The square of the usual length of a row, before it is scaled and without a constant that stays 1."""
         return max(len(self.features) - (self.constant and not self.joint), 1)
@@ -272,13 +283,15 @@ class StandardisedLayout:
     def predictors(self, frame: Any) -> Iterator[Floats]:
         """The vectors of rows without targets, part by part.
 
-        Those of a line are not shortened; others only where they are far longer than those of a fit.
+        Those of a line are not shortened; others only where they are far longer than those of a fit. Where an entry is
+        the same in all rows they are shortened as in the fit: there that entry told how much, and got a slope for it.
         """
+        most = (1 if self.flat else _PREDICTION_REACH) * self.norm
         for X, _ in self._standardised(frame, None):
             np.clip(X, -_MAX_ENTRY, _MAX_ENTRY, out=X)
             if not self.joint:
                 features = X[:, :-1] if self.constant else X
-                lengths, most = np.sqrt(np.einsum("ij,ij->i", features, features)), _PREDICTION_REACH * self.norm
+                lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
                 features *= (most / np.maximum(lengths, most))[:, None]
             yield X
 

@@ -41,6 +41,7 @@ GRID = "grid"
 WEIGHTS = (5, 5, 1, 1)  # of the first look, and of the zooms
 MAX_LOOKS = 8
 _MAX_END = 1e290
+_APART = 2.0**-20  # two ends, in parts of the larger one: floats between them are fine enough for all zooms
 _FREE: Ends = (None, None)
 _THIN_TAIL = 1.8  # deviations: of columns to fit on, a tail that is cut off costs more than one of noise
 _HEAVY = 3  # how many columns the one that matters more counts for
@@ -58,8 +59,8 @@ class Looks:
     """Bounds, centre and scale of numbers, and levels of categories, all found in private.
 
     ``mu_squared``: of all looks together; ``weights``: how it is divided among the first look and the zooms.
-    ``failure``: the delta of all levels together, above 0 where there are categories. ``known``: for columns of which
-    one end is public, both ends, None for the other; numbers beyond an end count as that end. ``readers``: of columns
+    ``failure``: the delta of all levels together, above 0 where there are categories. ``known``: the ends of columns of
+    which some are public, None for others; numbers beyond an end count as that end. ``readers``: of columns
     that are not read as numbers, such as dates. ``heavy``: a number that matters more than others, such as a target:
     its counts get noise of a smaller deviation, by the root of 3.
 
@@ -83,8 +84,8 @@ class Looks:
             raise ValueError("looks need columns, each of them once")
         if self.mu_squared <= 0 or (self.failure > 0) != bool(self.categories):
             raise ValueError("looks need a mu above 0, and a failure above 0 if there are categories, and only then")
-        if not all(None in ends and abs(sum(filter(None, ends))) <= _MAX_END for ends in self.known.values()):
-            raise ValueError("a column with two public ends needs no look; one end must be between -1e290 and 1e290")
+        if not all(map(can_look_between, self.known.values())):
+            raise ValueError("public ends must be between -1e290 and 1e290, and two of them well apart")
         if len(self.categories) > MAX_KEYS:
             raise ValueError(f"at most {MAX_KEYS} categories can be looked at: list the values of some of them")
         if not 1 <= len(self.weights) <= MAX_LOOKS or min(self.weights) < 1:
@@ -292,6 +293,19 @@ class _FirstLook:
     shown: tuple[Shown, ...]
     missing: Floats
     rows: float
+
+
+def can_look_between(ends: Ends) -> bool:
+    """Whether floats between public ends are fine enough for zooms.
+
+    >>> [can_look_between(ends) for ends in ((0.0, None), (0.0, 1.0), (1e9, 1e9 + 1), (None, math.inf))]
+    [True, True, False, False]
+    """
+    public = [abs(end) for end in ends if end is not None]
+    if not all(end <= _MAX_END for end in public):
+        return False
+    lower, upper = ends
+    return lower is None or upper is None or upper - lower >= max(_APART * max(public), 1 / _MAX_END)
 
 
 def step_of(look: int) -> str:
