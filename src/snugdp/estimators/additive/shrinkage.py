@@ -8,9 +8,10 @@ noise.
 
 The curves of a fit were made for each other. Where rows hold a few values only, a line and its bends share an effect;
 where a column hardly moves, bends share the constant; where columns are related, one makes up for another. To drop the
-bends of one column and keep those of another may cost far more than their noise. So how much of its bends a column
-keeps is mostly a matter of the column that bends most surely, and a little of its own. How far the true bends may lie
-from what is kept is the width of a curve's band. All of it is a function of what was released, and costs nothing.
+bends of one column, or of all, may cost far more than their noise. So all columns keep the same part of their bends: by
+the column that bends most surely, and more where there are so many rows for so much noise that bends can cost little.
+How far the true bends may lie from what is kept is the width of a curve's band. All of it is a function of what was
+released, and costs nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _SIZES = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 26)])  # of true bends, 
 _BELIEF = np.log(np.concatenate([[0.5], np.full(26, 0.5 / 26)]))  # half: no bends at all
 _LABELS = 0.25  # the largest curvature of a logistic loss, and the largest variance of its slope
 
-# Chosen on five kinds of made-up tables and eight tables from R packages: docs/benchmarks.md.
-_SHARP = 2  # how fast curves go from lines to all of their bends
-_KEPT = 6.0  # bends are kept in doubt: they cost little where they are noise, and much where they are missed
-_SHARED = 0.75  # of how sure the bends of a column are is how sure they are of the surest one
-_FLAT = 1e-9  # the least mean square of a bend
+# Chosen on five kinds of made-up tables and nineteen tables from R packages: docs/benchmarks.md.
+_SURE = 5.0  # bends are kept in doubt: they cost little where they are noise, and much where they are missed
+_SIGNAL = 12.0  # rows * m / entries, at which half of them is kept, whatever they look like,
+_AT_MOST = 2.0  # and with many more rows two thirds: a third of what is missed, or less than half of the noise
+_FLAT = 1e-9  # the least mean square of a bend, and the least that may be noise
 _NOTHING = 1e-300
 
 
@@ -49,6 +50,8 @@ class SettledBends:
 
 def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> SettledBends | None:
     """What is kept of one linear function; None where released numbers do not tell how much noise there is."""
+    times = released.get("stretch", 1.0)  # what a ridge took from labels was given back, noise and all
+    theta = theta / times
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
     ridge, sigma = released.get("ridge"), released.get("sigma")
     if theta.ndim != 1 or not curved or not ridge or not sigma:
@@ -58,27 +61,27 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     weight = rows * layout.scaled**2
     parts = [_Column(theta[at : at + scale.kind.cells], scale) for at, scale in curved.values()]
     prior = _SIZES * sigma / ridge
-
     choices = [_Noise(ridge, sigma**2, variance * weight, curvature * most * weight) for curvature in _CURVATURES]
     noise = max(choices, key=lambda one: sum(part.evidence(one, prior) for part in parts))
-    sure = np.array([part.sure(noise, prior) for part in parts])
-    kept = _kept(sure.max() ** _SHARED * sure ** (1 - _SHARED))
+    sure = max(part.sure(noise, prior) for part in parts)
+    kept = _kept(sure, rows * released["m"] / len(theta))
     whole, spread = theta.copy(), {}
-    for (name, (at, scale)), part, share in zip(curved.items(), parts, kept.tolist(), strict=True):
-        whole[at + 1 : at + scale.kind.cells] *= share
-        spread[name] = part.spread(noise, prior, share)
-    return SettledBends(whole, spread)
+    for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
+        whole[at + 1 : at + scale.kind.cells] *= kept
+        spread[name] = part.spread(noise, prior, kept)
+    return SettledBends(times * whole, {name: times**2 * own for name, own in spread.items()})
 
 
-def _kept(sure: Floats) -> Floats:
-    """How much of its bends a column keeps, of which so much is no noise.
+def _kept(sure: float, signal: float) -> float:
+    """How much of all bends is kept, where so much of those of one column is no noise.
 
-    >>> _kept(np.array([0.05, 0.25, 0.5, 0.9])).round(2).tolist()
-    [0.09, 0.8, 0.97, 1.0]
+    >>> [round(_kept(sure, 1.0), 2) for sure in (0.05, 0.25, 0.5, 0.9)]
+    [0.07, 0.74, 0.96, 1.0]
+    >>> round(_kept(0.05, 48.0), 2)
+    0.67
     """
-    odds = (_KEPT * sure) ** _SHARP
-    found: Floats = odds / (odds + (1 - sure) ** _SHARP)
-    return found
+    odds = (_SURE * sure / max(1 - sure, _FLAT)) ** 2 + min((signal / _SIGNAL) ** 2, _AT_MOST)
+    return 1 - 1 / (1 + odds)
 
 
 @dataclass(frozen=True)
