@@ -114,7 +114,8 @@ def run(setting: CurveSetting) -> Iterator[CurveComparison]:
     for name in setting.tables:
         draw = np.random.default_rng([25, setting.rows])
         X, y = KINDS[name](setting.rows, draw) if name in KINDS else tables.load(setting.data, name, setting.rows)
-        whole, score = ((X, 1.0 * (y > np.median(y))), _log_loss) if setting.labels else ((X, y), _r_squared)
+        whole = X, (y > np.median(y)).astype(np.float64) if setting.labels else y
+        score = _log_loss if setting.labels else _r_squared
         for epsilon in setting.epsilons:
             scores = {
                 contender: mean(

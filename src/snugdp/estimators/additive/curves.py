@@ -99,7 +99,8 @@ class EffectCurve:
         if not 0 <= reach < math.inf:
             raise ValueError("reach must be a number of knots, 0 or more, such as 1")
         turns = np.diff(np.eye(len(self.knots)), 2, axis=0)
-        return replace(self, values=np.linalg.solve(np.eye(len(self.knots)) + reach**4 * turns.T @ turns, self.values))
+        even = np.eye(len(self.knots)) + reach**4 * turns.T @ turns
+        return replace(self, values=np.asarray(np.linalg.solve(even, self.values), dtype=np.float64))
 
 
 def curves_of(layout: Any, every: Coefficients, spread: Mapping[str, Floats]) -> dict[str, EffectCurve]:

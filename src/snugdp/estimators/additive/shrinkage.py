@@ -33,9 +33,9 @@ _BELIEF = np.log(np.concatenate([[0.5], np.full(26, 0.5 / 26)]))  # half: no ben
 _LABELS = 0.25  # the largest curvature of a logistic loss, and the largest variance of its slope
 
 # Chosen on five kinds of made-up tables and nineteen tables from R packages: docs/benchmarks.md.
-_SURE = 5.0  # bends are kept in doubt: they cost little where they are noise, and much where they are missed
+_SURE_FACTOR = 5.0  # bends are kept in doubt: as noise they cost little, and much where they are missed
 _SIGNAL = 12.0  # rows * m / entries, at which half of them is kept, whatever they look like,
-_AT_MOST = 2.0  # and with many more rows two thirds: a third of what is missed, or less than half of the noise
+_MOST_ODDS = 2.0  # and with many more rows two thirds: a third of what is missed, or less than half of the noise
 _FLAT = 1e-9  # the least mean square of a bend, and the least that may be noise
 _NOTHING = 1e-300
 
@@ -80,7 +80,7 @@ def _kept(sure: float, signal: float) -> float:
     >>> round(_kept(0.05, 48.0), 2)
     0.67
     """
-    odds = (_SURE * sure / max(1 - sure, _FLAT)) ** 2 + min((signal / _SIGNAL) ** 2, _AT_MOST)
+    odds = (_SURE_FACTOR * sure / max(1 - sure, _FLAT)) ** 2 + min((signal / _SIGNAL) ** 2, _MOST_ODDS)
     return 1 - 1 / (1 + odds)
 
 
