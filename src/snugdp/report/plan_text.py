@@ -247,7 +247,7 @@ NOTES = {
     "intervals need more rows than that",
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
-    'target="mean" estimates the mean, with more noise',
+    'in a linear model, target="mean" estimates the mean, with more noise',
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
     "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
     "in them",

@@ -605,8 +605,9 @@ def additive(
     rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table.")] = 10_000,
     splits: Annotated[int, typer.Option(min=1, help="Splits of each table.")] = 2,
     bands: Annotated[bool, typer.Option("--bands", help="How often bands hold the true curves.")] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="Of targets above their median: the log-loss.")] = False,
 ) -> None:
-    """Additive models beside lines and DP-EBM: R squared on rows that were held out.
+    """Additive models beside lines and DP-EBM, on rows that were held out.
 
     Example: snugdp bench additive --datasets waves --epsilons 1 --splits 1
     """
@@ -622,9 +623,10 @@ def additive(
         if bands:
             _show_bands(console, CurveSetting(data, chosen, budgets, delta, rows, splits))
             return
-        work = run(CurveSetting(data, chosen, budgets, delta, rows, splits))
+        work = run(CurveSetting(data, chosen, budgets, delta, rows, splits, labels))
         found = list(watched(console, "Fitting", work, len(chosen) * len(budgets)))
-    heads = (f"R squared, delta {delta:g}", "rows", "columns", "epsilon", *contenders())
+    score = "log-loss" if labels else "R squared"
+    heads = (f"{score}, delta {delta:g}", "rows", "columns", "epsilon", *contenders())
     told = (
         (one.table, f"{one.rows:,}", str(one.columns), f"{one.epsilon:g}", *(f"{r:.3f}" for r in one.scores.values()))
         for one in found
@@ -634,8 +636,9 @@ def additive(
     if PEER not in contenders():
         say(console, MISSING)
         return
-    best = sum(one.scores["curves"] >= one.scores[PEER] for one in found)
-    line = sum(one.scores["curves"] >= one.scores["line"] - 0.02 for one in found)
+    better = -1 if labels else 1
+    best = sum(better * (one.scores["curves"] - one.scores[PEER]) >= 0 for one in found)
+    line = sum(better * (one.scores["curves"] - one.scores["line"]) >= -0.02 for one in found)
     say(console, f"Curves are ahead of DP-EBM in {best} of {len(found)} cells, and within .02 of the line in {line}.")
 
 

@@ -24,6 +24,7 @@ from snugdp import (
     Simulation,
     Spline,
 )
+from snugdp.estimators.additive.shrinkage import _kept
 from snugdp.mechanisms.bounds.preparation import TablePreparation, known_columns
 from snugdp.tables.found import FoundBounds, FoundNumber
 from snugdp.tables.layouts.curved import Curves
@@ -195,6 +196,21 @@ def test_curves_are_functions_of_the_place_alone() -> None:
     assert (falling.name, falling.knots, falling.missing) == (curve.name, curve.knots, curve.missing)
 
 
+def test_a_smooth_curve_keeps_its_line_and_its_mean() -> None:
+    knots = tuple(float(k) for k in range(9))
+    line, wiggle = np.arange(9.0) - 4, np.array([1.0, -1.0] * 4 + [1.0])
+    curve = EffectCurve("age", knots, line + wiggle, deviations=np.ones(9))
+    smooth = curve.smooth(2)
+    assert np.abs(np.diff(smooth.values, 2)).max() < 0.2 < np.abs(np.diff(curve.values, 2)).max()
+    assert smooth.values.sum() == pytest.approx(curve.values.sum())
+    np.testing.assert_allclose(EffectCurve("age", knots, line).smooth(5).values, line, atol=1e-9)
+    np.testing.assert_array_equal(curve.smooth(0).values, curve.values)
+    np.testing.assert_array_equal(smooth.deviations, curve.deviations)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="reach"):
+            curve.smooth(wrong)
+
+
 def test_predictions_are_the_sum_of_the_curves() -> None:
     model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(TABLE)
     curve = model.curves()["age"]
@@ -206,6 +222,23 @@ def straight(rows: int, seed: int) -> tuple[Any, Any]:
     draw = np.random.default_rng([25, seed])
     X = draw.normal(size=(rows, 8))
     return X, X @ np.linspace(1, -1, 8) + draw.normal(size=rows)
+
+
+def test_a_column_of_one_value_does_not_move_the_constant() -> None:
+    """Its bends share the constant: where they are shrunk alone, predictions are off for all rows."""
+    draw = np.random.default_rng(14)
+    X = np.column_stack([draw.normal(size=(8000, 4)), np.where(draw.random(8000) < 0.001, -0.05, 0.0)])
+    y = 3 + X[:, 0] + np.abs(X[:, 1]) + draw.normal(0, 0.5, 8000)
+    for seed in (1, 2):
+        model = AdditiveRegressor(epsilon=1, noise=Simulation(seed)).fit(X, y)
+        assert abs(np.mean(model.predict(X) - y)) < 0.15
+
+
+def test_bends_are_kept_if_one_column_bends_surely_or_noise_is_small() -> None:
+    assert _kept(0.0, 0.1) < 0.01
+    assert _kept(0.5, 0.1) > 0.8
+    assert 0.6 < _kept(0.0, 60.0) < 0.7
+    assert _kept(1.0, 0.0) == 1
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])

@@ -14,6 +14,12 @@ def test_curves_win_on_waves_and_lose_little_on_lines() -> None:
     assert lines["line"] > lines["curves"] > lines["line"] - 0.2
 
 
+def test_labels_have_curves_as_well() -> None:
+    asked = CurveSetting("synthetic", ["waves"], [4.0], rows=1500, splits=1, labels=True)
+    (waves,) = (found.scores for found in run(asked))
+    assert waves["curves"] < waves["line"] - 0.05
+
+
 def test_made_up_tables_have_a_signal() -> None:
     for made in KINDS.values():
         X, y = made(500, np.random.default_rng(1))

@@ -1,13 +1,17 @@
-"""Line or curve: every curve is shrunk towards its line as far as its bends look like noise. Post-processing.
+"""Line or curve: curves are shrunk towards their lines where all bends look like noise. Post-processing.
 
 A fit releases the coefficients of bends, and how much noise was added to its objective. Bends of a straight effect are
-noise alone, of a size that released numbers tell but for two factors: how much the rows say (``curvature``), and how
-much larger the noise is than where all columns are unrelated (``louder``). Both are those that make all released bends
-together most likely. The size of the true bends of a column is not known either: all sizes count, from 0 on, as far as
-its released bends make them likely. That tells which part of what was released is no noise. Where it is most, all bends
-are kept as they are; where it is little, none is. They are not shrunk one by one: where rows hold a few values only,
-the line and the bends share an effect, and without some of them it would be another. How far the true bends may lie
-from what is likely is the width of the curve's band. All of it is a function of what was released, and costs nothing.
+noise alone, of a size that released numbers tell but for one factor: how much the rows say (``curvature``). It is the
+one that makes all released bends together most likely. The size of the true bends of a column is not known either: all
+sizes count, from 0 on, as far as its released bends make them likely. That tells which part of what was released is no
+noise.
+
+The curves of a fit were made for each other. Where rows hold a few values only, a line and its bends share an effect;
+where a column hardly moves, bends share the constant; where columns are related, one makes up for another. To drop the
+bends of one column, or of all, may cost far more than their noise. So all columns keep the same part of their bends: by
+the column that bends most surely, and more where there are so many rows for so much noise that bends can cost little.
+How far the true bends may lie from what is kept is the width of a curve's band. All of it is a function of what was
+released, and costs nothing.
 """
 
 from __future__ import annotations
@@ -24,12 +28,15 @@ from snugdp.tables.layouts.curved import CurvedLayout, StandardCurve
 
 Floats = NDArray[np.float64]
 _CURVATURES = np.geomspace(0.1, 1.0, 6)  # in parts of the largest
-_LOUDER = np.geomspace(1.0, 8.0, 7)  # the noise of bends, as against unrelated columns
 _SIZES = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 26)])  # of true bends, in units of noise over ridge
 _BELIEF = np.log(np.concatenate([[0.5], np.full(26, 0.5 / 26)]))  # half: no bends at all
 _LABELS = 0.25  # the largest curvature of a logistic loss, and the largest variance of its slope
-_SHARP = 2  # how fast a curve goes from its line to all of its bends
-_FLAT = 1e-9  # the least mean square of a bend
+
+# Chosen on five kinds of made-up tables and nineteen tables from R packages: docs/benchmarks.md.
+_SURE_FACTOR = 5.0  # bends are kept in doubt: as noise they cost little, and much where they are missed
+_SIGNAL = 12.0  # rows * m / entries, at which half of them is kept, whatever they look like,
+_MOST_ODDS = 2.0  # and with many more rows two thirds: a third of what is missed, or less than half of the noise
+_FLAT = 1e-9  # the least mean square of a bend, and the least that may be noise
 _NOTHING = 1e-300
 
 
@@ -43,6 +50,8 @@ class SettledBends:
 
 def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> SettledBends | None:
     """What is kept of one linear function; None where released numbers do not tell how much noise there is."""
+    times = released.get("stretch", 1.0)  # what a ridge took from labels was given back, noise and all
+    theta = theta / times
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
     ridge, sigma = released.get("ridge"), released.get("sigma")
     if theta.ndim != 1 or not curved or not ridge or not sigma:
@@ -52,17 +61,27 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     weight = rows * layout.scaled**2
     parts = [_Column(theta[at : at + scale.kind.cells], scale) for at, scale in curved.values()]
     prior = _SIZES * sigma / ridge
-
-    def tried(curvature: float, louder: float) -> _Noise:
-        return _Noise(ridge, louder * sigma**2, louder * variance * weight, curvature * most * weight)
-
-    choices = [tried(curvature, louder) for curvature in _CURVATURES for louder in _LOUDER]
+    choices = [_Noise(ridge, sigma**2, variance * weight, curvature * most * weight) for curvature in _CURVATURES]
     noise = max(choices, key=lambda one: sum(part.evidence(one, prior) for part in parts))
-    whole = theta.copy()
-    spread = {}
+    sure = max(part.sure(noise, prior) for part in parts)
+    kept = _kept(sure, rows * released["m"] / len(theta))
+    whole, spread = theta.copy(), {}
     for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
-        whole[at + 1 : at + scale.kind.cells], spread[name] = part.kept(noise, prior)
-    return SettledBends(whole, spread)
+        whole[at + 1 : at + scale.kind.cells] *= kept
+        spread[name] = part.spread(noise, prior, kept)
+    return SettledBends(times * whole, {name: times**2 * own for name, own in spread.items()})
+
+
+def _kept(sure: float, signal: float) -> float:
+    """How much of all bends is kept, where so much of those of one column is no noise.
+
+    >>> [round(_kept(sure, 1.0), 2) for sure in (0.05, 0.25, 0.5, 0.9)]
+    [0.07, 0.74, 0.96, 1.0]
+    >>> round(_kept(0.05, 48.0), 2)
+    0.67
+    """
+    odds = (_SURE_FACTOR * sure / max(1 - sure, _FLAT)) ** 2 + min((signal / _SIGNAL) ** 2, _MOST_ODDS)
+    return 1 - 1 / (1 + odds)
 
 
 @dataclass(frozen=True)
@@ -104,19 +123,26 @@ class _Column:
         """How likely what was released is."""
         return float(logsumexp(self._likely(noise, prior)))
 
-    def kept(self, noise: _Noise, prior: Floats) -> tuple[Floats, Floats]:
-        """All bends, or none of them, or a part of all where that is in doubt; and the covariance of line and bends."""
+    def _trusted(self, noise: _Noise, prior: Floats) -> tuple[Floats, Floats]:
+        """The part of what was seen that is no noise, for every axis and size; and how likely the sizes are."""
+        _, variance, left = self._seen(noise)
+        true = (prior * left[:, None]) ** 2
+        return true / (variance[:, None] + true), softmax(self._likely(noise, prior))
+
+    def sure(self, noise: _Noise, prior: Floats) -> float:
+        """The part that is no noise of what the released bends are in predictions, in mean squares."""
+        trusted, weights = self._trusted(noise, prior)
+        energy = np.maximum(self.scale.bends.squares, _FLAT) * self._seen(noise)[0] ** 2
+        return float(energy @ (trusted @ weights)) / max(float(energy.sum()), _NOTHING)
+
+    def spread(self, noise: _Noise, prior: Floats, kept: float) -> Floats:
+        """The covariance of the line and the bends, around the line and what is kept of the bends."""
         seen, variance, left = self._seen(noise)
-        weights = softmax(self._likely(noise, prior))
-        trusted = (prior * left[:, None]) ** 2 / (variance[:, None] + (prior * left[:, None]) ** 2)
-        means = seen[:, None] * trusted
-        spread_of_means = (means - (means @ weights)[:, None]) ** 2
-        own = (trusted * (variance / left**2)[:, None] + spread_of_means) @ weights
-        energy = np.maximum(self.scale.bends.squares, _FLAT) * seen**2
-        sure = float(energy @ (trusted @ weights)) / max(float(energy.sum()), _NOTHING)
-        part = sure**_SHARP / (sure**_SHARP + (1 - sure) ** _SHARP)
+        trusted, weights = self._trusted(noise, prior)
+        off = trusted * (seen / left)[:, None] - kept * seen[:, None]
+        own = (trusted * (variance / left**2)[:, None] + off**2) @ weights
         turned, cells = self.scale.bends.turned, self.scale.kind.cells
         spread = np.zeros((cells, cells))
         spread[0, 0] = noise.of(1.0)[0]
         spread[1:, 1:] = (turned * own) @ turned.T
-        return part * self.theta[1:], spread
+        return spread
