@@ -545,3 +545,13 @@ def test_a_column_of_one_value_does_not_make_labels_steep() -> None:
         model = rehearsal(LogisticRegression, seed, classes=[0, 1]).fit(np.column_stack([X, np.ones(len(X))]), y)
         assert model.bounds_["x4"].flag is Flag.CONSTANT
         assert model.details_["stretch"] < 1.05
+
+
+def test_a_target_far_from_zero_is_as_good_as_any() -> None:
+    """Where noise beside a heap looked like rows, centre and scale were those of the noise, far off."""
+    generator = np.random.default_rng(5)
+    X = generator.normal(size=(2_500, 30))
+    y = 42 + 0.02 * (0.7 * X[:, 0] + 0.7 * generator.normal(size=2_500))
+    for seed in range(6):
+        model = LinearRegression(epsilon=1, delta=1e-6, noise=Simulation(seed)).fit(X, y)
+        assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.9 * y.std()

@@ -87,6 +87,29 @@ def test_a_narrow_column_is_not_lost_in_noise_beside_it() -> None:
     assert np.array_equal(at_zero[0], at_zero[1])
 
 
+def test_a_heap_is_zoomed_while_bounds_stay_where_a_few_rows_beside_it_are_believed() -> None:
+    generator, sigma = np.random.default_rng(3), 45.0
+    counts = generator.normal(0, sigma, (1000, 32))
+    counts[:, 20] += 2000
+    ranges, least = Ranges(np.full(1000, 1e5), np.full(1000, 2e5)), bin_sets().least(sigma, 10)
+    plain, heaped = (Reading.of_bins(counts, ranges, sigma, least, heaped=heaped) for heaped in (False, True))
+    stretched = ~plain.narrow
+    assert stretched.any()
+    assert heaped.narrow.mean() > 0.999, "a centre and a scale from noise are as good as none"
+    assert np.array_equal(heaped.hull.lower, plain.hull.lower), "what lies beside the heap may be rows"
+    assert np.array_equal(heaped.bounds.upper, plain.bounds.upper)
+    assert np.all(heaped.next.upper - heaped.next.lower <= 4.001 * 1e5 / 32)
+    assert np.array_equal(heaped.heaps, stretched & heaped.narrow)
+    counts[:, 20], counts[:, 21] = 0.0, 2000.0
+    closer = heaped.closer(
+        heaped.narrow, Reading.of_bins(counts[heaped.narrow], heaped.next.at(heaped.narrow), sigma, least, heaped=True)
+    )
+    seen = stretched & heaped.narrow
+    assert np.all((closer.scale < heaped.scale)[seen])
+    nearest = np.maximum(plain.bounds.lower, closer.centre - 64 * closer.scale)
+    assert np.array_equal(closer.bounds.lower[seen], nearest[seen]), "what is far away for this scale is not believed"
+
+
 def test_rows_that_are_surely_there_are_no_noise() -> None:
     counts = np.zeros((1, 32))
     counts[0, 3], counts[0, 4:14] = 2000.0, 80.0

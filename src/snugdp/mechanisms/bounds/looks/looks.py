@@ -187,7 +187,8 @@ class Looks:
             zoomed[asked] |= zoom.found
             reading = reading.closer(asked, zoom)
             asked = reading.narrow
-        flags = np.select([~found, ~zoomed, reading.narrow & (len(self.shares) > 2)], [0, 1, 3], 2)
+        constant = reading.narrow & ~reading.heaps & (len(self.shares) > 2)
+        flags = np.select([~found, ~zoomed, constant], [0, 1, 3], 2)
         return self._glance(first, reading, flags)
 
     @cached_property
@@ -249,6 +250,7 @@ class Looks:
             grid.bin_sets().least(sigmas, len(names)),
             tails=_THIN_TAIL,
             doubted=doubted,
+            heaped=~doubted,
             reached=first.reached.at(asked),
             beside_zeros=first.beside_zeros.at(asked),
         )
