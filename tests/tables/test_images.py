@@ -79,7 +79,7 @@ def test_nobody_can_open_the_file_and_it_goes_with_its_rows(monkeypatch: pytest.
     """It has no name from the start: an interrupt, a crash or a kill leaves nothing behind."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     state = Images()
-    state.keep((np.ones((3, 2), dtype=np.float32), np.zeros(3, dtype=np.float32), 1), 0)
+    state.keep((np.ones((3, 2)), np.zeros(3), 1), 0, np.float32)
     assert not list(tmp_path.iterdir())
     held = state.blocks[0]
     assert isinstance(held, FiledBlock)
