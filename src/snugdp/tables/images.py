@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -44,18 +44,28 @@ class FiledBlock(PrivateState):
     by_column: bool
 
     @classmethod
-    def written(cls, spill: Spill, block: Kept) -> FiledBlock:
-        """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
+    def written(cls, block: Kept, place: FiledBlock | Spill) -> FiledBlock:
+        """A block behind all others of a file, or in the place of one: its rows as they lie, then their targets."""
         V, w, weight = block
         by_column = abs(V.strides[0]) < abs(V.strides[1])
-        start = spill.append(*map(np.ascontiguousarray, (V.T if by_column else V, w)))
+        parts = [np.ascontiguousarray(part) for part in (V.T if by_column else V, w)]
+        if isinstance(place, Spill):
+            spill, start = place, place.append(*parts)
+        else:
+            spill, start = place.spill, place.start
+            spill.overwrite(start, *parts)
         return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the block."""
+        rows, entries = self.shape
+        return rows * (entries + 1) * np.dtype(self.dtype).itemsize
 
     def read(self) -> Kept:
         """The block again."""
         rows, entries = self.shape
-        size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
-        numbers: NDArray[Any] = self.spill.read(self.start, size).view(self.dtype)
+        numbers: NDArray[Any] = self.spill.read(self.start, self.size).view(self.dtype)
         V, w = numbers[: rows * entries], numbers[rows * entries :]
         return V.reshape(entries, rows).T if self.by_column else V.reshape(rows, entries), w, self.weight
 
@@ -101,35 +111,44 @@ class Images(PrivateState):
     """Blocks of rows, in memory while there is room and then in a file; all of them if ``complete``. Private.
 
     ``count``: of all rows that the layout does not leave out. ``moments``: theirs, where they were asked for.
-    ``memory``: for the blocks.
     """
 
-    __slots__ = ("_spill", "blocks", "complete", "count", "memory", "moments", "size")
+    __slots__ = ("_free", "_memory", "_spill", "blocks", "complete", "count", "moments", "size")
 
     def __init__(self, moments: Moments | None = None) -> None:
         self.blocks: list[Kept | FiledBlock] = []
         self.count, self.size, self.complete = 0, 0, True
         self.moments = moments
-        self.memory = BlockMemory()
+        self._memory = BlockMemory()
         self._spill: Spill | None = None
+        self._free: list[FiledBlock] = []
 
     def keep(self, block: Kept, share: int, kind: type) -> None:
         """Keep a copy: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept."""
-        own = self.memory.copied(block, kind)
+        own = self._memory.copied(block, kind)
         size = own[0].nbytes + own[1].nbytes
         if self.size + size <= share:
             self.blocks.append(own)
             self.size += size
             return
         self.complete, filed = attempt(lambda: self._filed(own))
-        self.memory.give(own)
+        self._memory.give(own)
         if filed is not None:
             self.blocks.append(filed)
 
+    def replace(self, block: Kept | FiledBlock, held: Kept) -> None:
+        """Nobody needs a block any more that was kept elsewhere and is in memory: the next ones may take its place."""
+        self._memory.give(held)
+        if isinstance(block, FiledBlock):
+            self._free.append(block)
+
     def _filed(self, block: Kept) -> FiledBlock:
+        V, w, _ = block
+        if self._free and self._free[-1].size == V.nbytes + w.nbytes:
+            return FiledBlock.written(block, self._free.pop())
         if self._spill is None:
             self._spill = Spill()
-        return FiledBlock.written(self._spill, block)
+        return FiledBlock.written(block, self._spill)
 
     def sample(self, rows: int) -> tuple[Floats, Floats, Floats]:
         """About so many rows, from everywhere among those that were kept, with their targets and weights."""
@@ -248,12 +267,13 @@ def run(
 
     def part(_: int) -> S:
         state = work.empty()
-        for V, w, weight in _each(following):
-            blocks = [(V, w)] if onward is None else onward(V.astype(np.float64), w.astype(np.float64))
+        while (block := following()) is not None:
+            V, w, weight = read(block)
+            rows = [(V, w)] if onward is None else onward(V.astype(np.float64), w.astype(np.float64))
             if last and isinstance(state, Images):
-                state.memory.give((V, w, weight))
-            for block in blocks:
-                work.add(state, *block, *(weight,) * weighted)
+                state.replace(block, (V, w, weight))
+            for some in rows:
+                work.add(state, *some, *(weight,) * weighted)
         return state
 
     def together() -> S:
@@ -270,12 +290,6 @@ def run(
     if not worked or total is None:
         raise PrivateComputationError(PASS_FAILED)
     return total
-
-
-def _each(following: Callable[[], Kept | FiledBlock | None]) -> Iterator[Kept]:
-    """The next block that no other thread has, as long as there is one."""
-    while (block := following()) is not None:
-        yield read(block)
 
 
 def _taken(blocks: list[Kept | FiledBlock]) -> Kept | FiledBlock | None:
