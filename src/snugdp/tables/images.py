@@ -267,13 +267,13 @@ def run(
 
     def part(_: int) -> S:
         state = work.empty()
-        while (block := following()) is not None:
-            V, w, weight = read(block)
-            rows = [(V, w)] if onward is None else onward(V.astype(np.float64), w.astype(np.float64))
+        while (kept := following()) is not None:
+            V, w, weight = read(kept)
+            blocks = [(V, w)] if onward is None else onward(V.astype(np.float64), w.astype(np.float64))
             if last and isinstance(state, Images):
-                state.replace(block, (V, w, weight))
-            for some in rows:
-                work.add(state, *some, *(weight,) * weighted)
+                state.replace(kept, (V, w, weight))
+            for block in blocks:
+                work.add(state, *block, *(weight,) * weighted)
         return state
 
     def together() -> S:
