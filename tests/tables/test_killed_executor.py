@@ -32,9 +32,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["_Made", "_Assigned", "training"])
+@pytest.mark.parametrize(("stage", "person"), [("_Made", None), ("_Assigned", "who"), ("training", None)])
 def test_teachers_vote_the_same_even_if_an_executor_is_lost(
-    stage: str, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, person: str | None, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While records are made, while equal ones are numbered, and while a teacher is trained."""
     flag, model = tmp_path / "killed", panels.Watchful()
@@ -46,10 +46,8 @@ def test_teachers_vote_the_same_even_if_an_executor_is_lost(
     else:
         real = getattr(tables, stage)
         monkeypatch.setattr(tables, stage, lambda records: MurderousStage(real(records), flag))
-    for person in (None, "who"):
-        flag.unlink(missing_ok=True)
-        assert panels.votes(table, model, person) == panels.votes(panels.TABLE, panels.Watchful(), person)
-        assert "CoarseGrainedExecutorBackend" in flag.read_text()
+    assert panels.votes(table, model, person) == panels.votes(panels.TABLE, panels.Watchful(), person)
+    assert "CoarseGrainedExecutorBackend" in flag.read_text()
 
 
 @pytest.mark.slow

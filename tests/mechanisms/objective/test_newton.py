@@ -26,9 +26,10 @@ class Counted:
         return SHARES * slope + RIDGE * theta, np.diag(SHARES * (1 - slope**2)) if hessian else None
 
 
-def found(at: Derivatives, start: Floats, matrix: Floats | None = None, **limits: float) -> Floats:
-    limits = {"close": 1e-7, "stale": 1e-3} | limits
-    return Newton(at, RIDGE, 100, **limits).run(start, matrix)[0]
+def found(
+    at: Derivatives, start: Floats, matrix: Floats | None = None, *, trusted: float = 0.0, enough: float = 0.0
+) -> Floats:
+    return Newton(at, RIDGE, 100, close=1e-7, stale=1e-3, trusted=trusted, enough=enough).run(start, matrix)[0]
 
 
 def size(theta: Floats) -> float:
