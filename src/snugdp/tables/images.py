@@ -28,7 +28,7 @@ Onward: TypeAlias = Callable[[Floats, Floats], Iterable[tuple[Floats, Floats]]] 
 S = TypeVar("S")
 
 MAX_BYTES = 350 * 2**20  # bytes
-_FIRST_PIECE, _PIECE = 1 << 20, 1 << 24  # bytes of memory that is asked for at a time: first, and in the end
+_FIRST_PIECE, _PIECE = 1 << 20, 1 << 23  # bytes of memory that is asked for at a time: first, and in the end
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 
 
