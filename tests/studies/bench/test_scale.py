@@ -12,7 +12,7 @@ from snugdp_studies.bench.scale import show
 from snugdp_studies.bench.scale.cluster import Release, SparkCosts, family_seconds, planned
 from snugdp_studies.bench.scale.process import JobSpent
 from snugdp_studies.bench.scale.run import MODELS, JobPair, growth
-from snugdp_studies.bench.scale.work import JOBS, gram, newton, write_rows, write_values
+from snugdp_studies.bench.scale.work import JOBS, gram, newton, robust, write_rows, write_values
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_the_work_without_privacy_is_what_it_says(files: dict[str, Path]) -> None:
     assert np.allclose(newton(files["rows"]), [1, -1, 0], atol=0.2)  # slopes and intercept that labels were made with
+    assert np.allclose(robust(files["rows"])[:2], [0.5, -0.5], atol=0.05)
     assert np.allclose(np.diag(gram(files["rows"]))[:2], 1000, rtol=0.1)
 
 

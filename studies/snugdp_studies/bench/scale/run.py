@@ -31,13 +31,19 @@ class Versus:
     goal: float
 
 
-MODELS = (Versus("logistic", "newton", 2.0), Versus("linear", "gram", 3.0), Versus("exact gram", "gram", 1.15))
+MODELS = (
+    Versus("logistic", "newton", 2.0),
+    Versus("linear", "gram", 3.0),
+    Versus("linear", "robust", float("inf")),
+    Versus("exact gram", "gram", 1.15),
+)
 MEDIAN = Versus("median", "plain median", float("inf"))
 CSV = Versus("exact gram", "gram", 2.5)
 SHOWN = {
     "logistic": "LogisticRegression",
     "newton": "Newton's method in numpy",
     "linear": "LinearRegression",
+    "robust": "the same line in numpy, all rows in memory",
     "gram": "polars and X'X in floats",
     "exact gram": "one exact pass",
     "median": "median",
