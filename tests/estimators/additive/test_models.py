@@ -124,6 +124,7 @@ def test_a_missing_cell_has_an_effect_of_its_own_unless_told_otherwise() -> None
     moved = gaps.with_columns(y=pl.when(pl.col("age").is_null()).then(2.5).otherwise(pl.col("y")))
     model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(moved)
     assert "age is missing" in model.coef_names_
+    assert "age=(none)" not in model.coef_names_
     curve = model.curves()["age"]
     assert curve.missing is not None
     assert curve.at([np.nan])[0] == curve.missing > curve.at([1.5])[0]
