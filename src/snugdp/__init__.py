@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from snugdp.estimators.additive.curves import EffectCurve
     from snugdp.estimators.advice import Advice, advise
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
+    from snugdp.estimators.explanation import Explanation
     from snugdp.estimators.files.model_file import load, save
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
     from snugdp.estimators.workflows.pipelines import PrivacyWarning, check_pipeline
@@ -97,6 +98,7 @@ __all__ = [
     "Estimate",
     "EstimatedBounds",
     "Exact",
+    "Explanation",
     "GroupBy",
     "Guarantee",
     "Histogram",
@@ -188,6 +190,7 @@ __all__ += _estimators.__all__
 _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema Spline",
     "snugdp.estimators.additive.curves": "EffectCurve",
+    "snugdp.estimators.explanation": "Explanation",
     "snugdp.estimators.advice": "Advice advise",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",

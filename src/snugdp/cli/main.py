@@ -29,6 +29,10 @@ VERBS = {  # loaded when they are called; the help here is the first paragraph o
     ),
     "fit": Verb("snugdp.cli.commands.fit:fit", "Fit a model: plan, pay, test, release or refuse."),
     "predict": Verb("snugdp.cli.commands.predict:predict", "Predict the rows of a table with a released model."),
+    "explain": Verb(
+        "snugdp.cli.commands.explain:explain",
+        "Say what every column adds to a prediction: of one row in a table, or of all rows in a file.",
+    ),
     "score": Verb(
         "snugdp.cli.commands.score:score",
         "Score a released model on private rows: accuracy, ROC curve, calibration, losses and errors, with intervals.",

@@ -38,12 +38,12 @@ def shown(layout: Layout, theta: ArrayLike, units: str = "original", *, referenc
     if units == "original":
         return linear
     target = None if isinstance(layout, UnitlessLayout) else layout.target
-    return contrasts.standardised(linear, _scales(layout), target)
+    return contrasts.standardised(linear, scales_of(layout), target)
 
 
 def _with_no_levels(raw: Coefficients, layout: Layout) -> Coefficients:
     """With an entry for rows in none of the levels, where they are read as the mean of all levels."""
-    inner: Any = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    inner = unwrapped(layout)
     usual = inner.usual_levels if isinstance(inner, StandardisedLayout) else {}
     every = dict(zip(raw.names, raw.values.tolist(), strict=True))
     more = {
@@ -82,20 +82,32 @@ def _squares(layout: Layout) -> NDArray[np.float64]:
 
 def compared(layout: Layout) -> Mapping[str, Column]:
     """The columns whose levels are not identified: those of a function with an intercept."""
-    inner: Any = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    inner = unwrapped(layout)
+    constant = inner.constant if isinstance(inner, StandardisedLayout) else inner.intercept
+    return kinds_of(layout) if constant else {}
+
+
+def kinds_of(layout: Layout) -> Mapping[str, Column]:
+    """What the columns but the target hold: as declared, or as found; nothing of a matrix."""
+    inner = unwrapped(layout)
     if isinstance(inner, Schema):
-        columns, constant = dict(inner.columns), inner.intercept
+        columns: Mapping[str, Column] = inner.columns
     elif isinstance(inner, StandardisedLayout):
         splines = {name: kind for name, kind in inner.columns.items() if isinstance(kind, Spline)}
-        columns, constant = {**inner.bounds.kinds, **splines}, inner.constant
+        columns = {**inner.bounds.kinds, **splines}
     else:
         return {}
-    return {name: kind for name, kind in columns.items() if name != inner.target} if constant else {}
+    return {name: kind for name, kind in columns.items() if name != inner.target}
 
 
-def _scales(layout: Layout) -> Mapping[str, FoundColumn]:
+def unwrapped(layout: Layout) -> Any:
+    """The layout in which rows are read."""
+    return layout.layout if isinstance(layout, UnitlessLayout) else layout
+
+
+def scales_of(layout: Layout) -> Mapping[str, FoundColumn]:
     """The deviations of columns: as they were found; of public bounds, what stands for them."""
-    inner: Any = layout.layout if isinstance(layout, UnitlessLayout) else layout
+    inner = unwrapped(layout)
     if isinstance(inner, StandardisedLayout):
         return inner.bounds.columns
     if isinstance(inner, Schema):

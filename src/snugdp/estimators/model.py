@@ -17,6 +17,8 @@ from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, forecaster_of, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations, shown
+from snugdp.estimators.explanation import Explanation, explained
+from snugdp.estimators.importances import importances_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, check_persons, recipe_for
 from snugdp.estimators.open.tables import standardised_rows
@@ -281,15 +283,20 @@ class LinearModel(PrivateEstimator):
 
     def _linear(self, X: Any) -> NDArray[np.float64]:
         """The products of theta with all rows, read as in the fit: clipped to their bounds, missing as the middle."""
+        vectors = self._read(X)
+        theta: NDArray[np.float64] = self._fit.theta
+        none = np.empty((0, *theta.shape[:-1]))
+        return np.concatenate([none, *(rows @ theta.T for rows in vectors)])
+
+    def _read(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The vectors of rows to predict from, of a model that was released; each overwritten by the next one."""
         check_is_fitted(self)
         if not self.released_:
             refused(type(self).__name__, self._without_test, looked=self._looks)
         X = self._features(X)
         if not self._by_name:
             self._check_features(X)
-        theta: NDArray[np.float64] = self._fit.theta
-        none = np.empty((0, *theta.shape[:-1]))
-        return np.concatenate([none, *(rows @ theta.T for rows in self._vectors(X, self._layout))])
+        return self._vectors(X, self._layout)
 
     def _vectors(self, X: Any, layout: Layout) -> Iterator[NDArray[np.float64]]:
         """The vectors of rows to predict from, part by part."""
@@ -407,6 +414,30 @@ class LinearModel(PrivateEstimator):
         if not self.released_:
             refused(type(self).__name__, self._without_test)
         return shown(self._shown(self._answer), self._theta_of(label), units, reference=reference)
+
+    def explain(self, X: Any, *, label: Any = None) -> Explanation:
+        """What every column adds to the prediction of each row: in units of the target, or of labels in log-odds.
+
+        Rows are read as for ``predict``. It costs nothing, and is as private as the rows.
+
+        Parameters
+        ----------
+        X : table or array
+            The rows.
+        label : object, optional
+            Of more than two classes: the one whose score is meant.
+        """
+        vectors = self._read(X)
+        return explained(self._shown(self._answer), self._theta_of(label), vectors)
+
+    def importances(self, *, label: Any = None) -> dict[str, float]:
+        """How far each column moves the answer from one end of its bounds to the other, the largest first.
+
+        It is computed from released numbers alone and costs nothing. Where bounds were found, the range is that in
+        which nearly all rows were seen; missing cells do not count. ``label``: of more than two classes, which.
+        """
+        every = self.coefficients(reference=False, label=label)
+        return importances_of(self._shown(self._answer), every)
 
     def _shown(self, response: Response) -> Layout:
         return response.shown(self._layout)

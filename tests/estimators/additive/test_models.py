@@ -13,6 +13,7 @@ import snugdp
 from snugdp import (
     AdditiveClassifier,
     AdditiveRegressor,
+    Boolean,
     Budget,
     Category,
     EffectCurve,
@@ -124,6 +125,7 @@ def test_a_missing_cell_has_an_effect_of_its_own_unless_told_otherwise() -> None
     moved = gaps.with_columns(y=pl.when(pl.col("age").is_null()).then(2.5).otherwise(pl.col("y")))
     model = AdditiveRegressor(epsilon=2, schema=PUBLIC, noise=Simulation(1)).fit(moved)
     assert "age is missing" in model.coef_names_
+    assert "age=(none)" not in model.coef_names_
     curve = model.curves()["age"]
     assert curve.missing is not None
     assert curve.at([np.nan])[0] == curve.missing > curve.at([1.5])[0]
@@ -311,3 +313,16 @@ def test_no_row_has_more_entries_than_were_planned() -> None:
     wide = FoundNumber(-9, 9, 0.0, 1.0, hull=(-2, 2), missing=0.1)
     found = FoundBounds(schema, {**known_columns(schema), **dict.fromkeys(numbers, wide)}, 1e4, 10.0)
     assert len(preparation.layout(found).features) + preparation.most_levels <= 8192
+
+
+def test_a_boolean_has_no_curve_where_somebody_declared_it(tmp_path: Path) -> None:
+    """Types of a frame in memory do not count: one cell may have made them. There a boolean is a number, 0 and 1."""
+    table = pl.DataFrame({"age": AGES, "member": AGES > 3, "y": 2.0 * (AGES > 3)})
+    table.write_parquet(tmp_path / "table.parquet")
+    schema = Schema({"age": Number(), "member": Boolean(), "y": Number()}, target="y")
+    file = AdditiveRegressor(epsilon=2, noise=Simulation(1)).fit(tmp_path / "table.parquet", "y")
+    declared = AdditiveRegressor(epsilon=2, schema=schema, noise=Simulation(1)).fit(table)
+    for model in (file, declared):
+        assert model.curves().keys() == {"age"}
+        assert "member" in model.coef_names_
+    assert "member" in AdditiveRegressor(epsilon=2, noise=Simulation(1)).fit(table, "y").curves()

@@ -35,6 +35,7 @@ NOT_MECHANISMS = {
     "Advice",  # forecasts from what is public
     "advise",
     "EffectCurve",  # what additive models release
+    "Explanation",  # what released models say of a row
     "check_pipeline",  # looks at the types of steps
     "load",  # reads and writes what was released
     "save",
@@ -199,6 +200,7 @@ def test_every_method_of_every_estimator_is_a_case(monkeypatch: pytest.MonkeyPat
     } - {
         "Advice",
         "EffectCurve",
+        "Explanation",
         "NotPrivateWarning",
         "NotReleased",
         "PrivacyWarning",

@@ -161,3 +161,15 @@ def test_what_is_wrong_is_said() -> None:
 
 def _frame(table: Any) -> nw.DataFrame[Any]:
     return nw.from_native(table, eager_only=True)
+
+
+def test_a_missing_number_has_one_entry_that_says_all() -> None:
+    schema = Schema({"age": Spline(0, 10, cells=2), "y": Number(-1, 1)}, target="y", missing="indicator")
+    theta = np.array([0.3, -0.2, 0.5, 0.7, 0.1])
+    raw, relative = schema.coefficients(theta), shown(schema, theta)
+    assert relative.names == ("age at 5", "age at 10", "age is missing")
+    half = schema.target_units[1]
+    gap = schema.for_prediction.vectors(_frame(pd.DataFrame({"age": [np.nan]})))[0] @ theta
+    np.testing.assert_allclose(relative.intercept + relative.values[2], half * gap[0], rtol=1e-12)
+    np.testing.assert_allclose(relative.values[2], raw.values[3] - raw.values[0], rtol=1e-12)
+    assert len(deviations(schema, 0.5)) == 3

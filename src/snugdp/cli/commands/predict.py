@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snugdp.cli.errors import in_plain_words
-from snugdp.cli.options import Data, ModelIn, Multiline, RawText, can_write
+from snugdp.cli.options import Data, ModelIn, Multiline, RawText
+from snugdp.cli.row_files import Kept, RowsOut, check_output, write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,11 +21,9 @@ def predict(
     model: ModelIn,
     data: Data,
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; without it CSV is printed.")
-    ] = None,
+    output: RowsOut = None,
     probabilities: Annotated[bool, typer.Option(help="For a classifier: the probability of every class.")] = False,
-    keep: Annotated[list[str] | None, typer.Option(help="A column to keep, such as an id; repeat for more.")] = None,
+    keep: Kept = None,
     multiline: Multiline = True,
     raw_text: RawText = False,
 ) -> None:
@@ -41,26 +37,13 @@ def predict(
     with in_plain_words():
         from snugdp.cli.reading import table
         from snugdp.estimators.files.model_file import load
-        from snugdp.serial.files import result_file, without_formulas
         from snugdp.tables.sources import open_source
 
-        if output is not None and output.suffix not in (".csv", ".parquet"):
-            raise ValueError(f"{output} must end in .csv or .parquet")
-        can_write(output, read=(model, data))
+        check_output(output, (model, data))
         released = load(model)
         ask = _question(released, probabilities)
         frames = _answers(released, ask, open_source(table(data, multiline)), tuple(keep or ()))
-        safe = frames if raw_text else map(without_formulas, frames)
-        if output is None:
-            _write_csv(safe, sys.stdout)
-        elif output.suffix == ".csv":
-            with result_file(output) as fresh, open(fresh, "w", encoding="utf-8", newline="") as file:
-                _write_csv(safe, file)
-        else:
-            with result_file(output) as fresh:
-                _write_parquet(frames, Path(fresh))
-        if output is not None:
-            typer.echo(f"Wrote {output}", err=True)
+        write(frames, output, raw_text=raw_text)
 
 
 def _question(model: Any, probabilities: bool) -> str:
@@ -102,20 +85,3 @@ def _names(model: Any, ask: str, keep: tuple[str, ...]) -> list[str]:
     if both := sorted({*names} & {*keep}):
         raise ValueError(f'the kept column "{both[0]}" has the name of a prediction: rename it')
     return names
-
-
-def _write_csv(frames: Iterator[pl.DataFrame], file: Any) -> None:
-    for index, frame in enumerate(frames):
-        file.write(frame.write_csv(include_header=index == 0))
-
-
-def _write_parquet(frames: Iterator[pl.DataFrame], output: Path) -> None:
-    """In parts beside the file, then joined: only one batch is ever in memory."""
-    import polars as pl
-
-    with tempfile.TemporaryDirectory(dir=output.absolute().parent) as folder:
-        parts = []
-        for index, frame in enumerate(frames):
-            parts.append(Path(folder) / f"{index:09}.parquet")
-            frame.write_parquet(parts[-1])
-        pl.scan_parquet(parts, glob=False).sink_parquet(output)

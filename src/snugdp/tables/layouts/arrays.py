@@ -83,6 +83,11 @@ class NumberLayout:
         """The names of the entries of a vector, in order; the constant comes last."""
         return (*self.names, "intercept") if self.intercept else self.names
 
+    @property
+    def spans(self) -> dict[str, slice]:
+        """Where the entry of every column is in a vector."""
+        return {name: slice(place, place + 1) for place, name in enumerate(self.names)}
+
     @cached_property
     def target(self) -> str:
         """A name for the target that no column has."""

@@ -334,13 +334,11 @@ class CurvedLayout(StandardisedLayout):
     @cached_property
     def curved(self) -> dict[str, tuple[int, StandardCurve]]:
         """The numbers with curves: where their entries begin, and how they are read."""
-        found: dict[str, tuple[int, StandardCurve]] = {}
-        at = 0
+        spans, found = self.spans, dict[str, tuple[int, StandardCurve]]()
         for name, whole in self._scales.items():
             scale: Any = whole.scale if isinstance(whole, Indicated) else whole
             if isinstance(scale, StandardCurve):
-                found[name] = at, scale
-            at += whole.width
+                found[name] = spans[name].start, scale
         return found
 
     @property

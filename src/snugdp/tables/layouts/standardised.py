@@ -219,15 +219,17 @@ class StandardisedLayout:
         return (*names, "intercept") if self.constant else names
 
     @property
+    def spans(self) -> dict[str, slice]:
+        """Where the entries of every column are in a vector."""
+        return scaling.spans(self._scales)
+
+    @property
     def flat(self) -> tuple[int, ...]:
         """The entries of columns in which one value was found: all rows, or nearly all, have the same there."""
-        found, at = list[int](), 0
-        for name, scale in self._scales.items():
-            column = self.bounds.columns.get(name)
-            if column is not None and column.flag is Flag.CONSTANT:
-                found.append(at)
-            at += scale.width
-        return tuple(found)
+        columns = self.bounds.columns
+        return tuple(
+            own.start for name, own in self.spans.items() if name in columns and columns[name].flag is Flag.CONSTANT
+        )
 
     @property
     def usual_square(self) -> float:

@@ -11,7 +11,8 @@ differences are. ``identified`` writes the same linear function with a reference
 
 A category with one level is compared with rows that are not in it, and keeps its entry.
 
-The knots of a spline are like levels: they are compared with the first of them, the lower bound of the number.
+The knots of a spline are like levels: they are compared with the first of them, the lower bound of the number. Rows at
+none of them are those whose number is missing: where these have an entry, it says all: ``age is missing``.
 
 Without an intercept levels do not add up to anything, and there is nothing to identify.
 """
@@ -19,8 +20,8 @@ Without an intercept levels do not add up to anything, and there is nothing to i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import sub
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from snugdp.tables.found import Flag, FoundColumn, FoundNumber
 from snugdp.tables.schema.kinds import Category, Column, Spline
+from snugdp.tables.schema.missing import entry_name
 from snugdp.tables.schema.schema import Coefficients, entry_names
 
 NO_LEVEL = "(none)"
@@ -42,11 +44,10 @@ def identified(coefficients: Coefficients, columns: Mapping[str, Column]) -> Coe
     >>> identified(linear, {"city": Category(["Rome", "Oslo"])})
     Coefficients(names=('age', 'city=Oslo', 'city=(none)'), values=array([ 2.,  3., -1.]), intercept=11.0)
     """
-    given = _contrasts(coefficients.names, coefficients.values, columns, sub)
-    constant = sum(
-        given.get(no_level(name), 0.0) for name, kind in columns.items() if isinstance(kind, Category | Spline)
-    )
-    return Coefficients(tuple(given), np.array(list(given.values())), coefficients.intercept - constant)
+    given = dict(zip(coefficients.names, coefficients.values.tolist(), strict=True))
+    constant = sum(given.get(levels.reference, 0.0) for levels in _compared(given, columns))
+    found = _contrasts(coefficients.names, coefficients.values, columns, sub)
+    return Coefficients(tuple(found), np.array(list(found.values())), coefficients.intercept + constant)
 
 
 def deviations(names: Sequence[str], noise: NDArray[np.float64], columns: Mapping[str, Column]) -> NDArray[np.float64]:
@@ -72,31 +73,46 @@ def _contrasts(
 ) -> dict[str, float]:
     """What belongs to the contrasts by name; ``apart``: from what belongs to a level and to its reference."""
     given = dict(zip(names, values.tolist(), strict=True))
-    for name, column in columns.items():
-        if not isinstance(column, Category | Spline):
-            continue
-        entries = entry_names(name, column)
-        reference = f"{name}={column.baseline}" if isinstance(column, Category) else entries[0]
-        if len(entries) > 1 and any(entry in given for entry in entries):
-            given = _contrasted(given, entries, reference, no_level(name), apart)
+    for levels in _compared(given, columns):
+        given = levels.contrasted(given, apart)
     return given
 
 
-def _contrasted(
-    given: Mapping[str, float],
-    entries: list[str],
-    reference: str,
-    none: str,
-    apart: Callable[[float, float], float],
-) -> dict[str, float]:
-    """All coefficients, those of one category as differences from its reference, at the place of its first entry."""
-    base = given.get(reference, 0.0)
-    others = [entry for entry in entries if entry != reference and (entry in given or base)]
-    levels = {entry: apart(given.get(entry, 0.0), base) for entry in others}
-    found: dict[str, float] = {}
-    for name, value in given.items():
-        found |= {**levels, none: apart(0.0, base)} if name in entries else {name: value}
-    return found
+@dataclass(frozen=True)
+class _ComparedLevels:
+    """The entries of a category or a spline. ``none``: what the entry of rows in none of them is called."""
+
+    entries: tuple[str, ...]
+    reference: str
+    none: str
+
+    @classmethod
+    def of(cls, name: str, column: Category | Spline, given: Collection[str]) -> _ComparedLevels:
+        """Those of a column: of a spline, rows in none of them are those that are missing."""
+        entries, none, gap = tuple(entry_names(name, column)), no_level(name), entry_name(name)
+        if isinstance(column, Spline):
+            return cls(entries, entries[0], gap if gap in given else none)
+        return cls(entries, f"{name}={column.baseline}", none)
+
+    def contrasted(self, given: Mapping[str, float], apart: Callable[[float, float], float]) -> dict[str, float]:
+        """All coefficients, these as differences from the reference, at the place of the first of them."""
+        base = given.get(self.reference, 0.0)
+        others = [entry for entry in self.entries if entry != self.reference and (entry in given or base)]
+        levels = {entry: apart(given.get(entry, 0.0), base) for entry in others}
+        none = {self.none: apart(given.get(self.none, 0.0), base)}
+        found: dict[str, float] = {}
+        for name, value in given.items():
+            found |= {**levels, **none} if name in self.entries else none if name == self.none else {name: value}
+        return found
+
+
+def _compared(given: Collection[str], columns: Mapping[str, Column]) -> Iterator[_ComparedLevels]:
+    """The levels of all columns that have several, and some in the model."""
+    for name, column in columns.items():
+        if isinstance(column, Category | Spline):
+            levels = _ComparedLevels.of(name, column, given)
+            if len(levels.entries) > 1 and any(entry in given for entry in levels.entries):
+                yield levels
 
 
 def standardised(

@@ -17,6 +17,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import narwhals as nw
@@ -292,6 +293,24 @@ def scale_for(column: Column, parts: int) -> Scale:
         return Hats(float(column.middle - column.half), float(column.cells / (2 * column.half)), column.cells, limit)
     number = Affine(float(column.middle), float(Fraction(limit) / column.half), limit)
     return Calendar(number, tuple(column.parts)) if isinstance(column, Date) else number
+
+
+class _Wide(Protocol):
+    """What has some entries in a vector."""
+
+    @property
+    def width(self) -> int:
+        """How many."""
+
+
+def spans(scales: Mapping[str, _Wide]) -> dict[str, slice]:
+    """Where the entries of every column are in a vector.
+
+    >>> spans({"age": Sign(1.0), "city": OneHot(("Rome", "Oslo"), 1.0)})
+    {'age': slice(0, 1, None), 'city': slice(1, 3, None)}
+    """
+    ends = list(accumulate(scale.width for scale in scales.values()))
+    return {name: slice(end - scale.width, end) for (name, scale), end in zip(scales.items(), ends, strict=True)}
 
 
 def shares(column: Column) -> int:

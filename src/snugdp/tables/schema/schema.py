@@ -245,6 +245,11 @@ class Schema(EqualByKey):
         return gaps.policy_of(self.missing, name) == "indicator"
 
     @property
+    def spans(self) -> dict[str, slice]:
+        """Where the entries of every column are in a vector."""
+        return scaling.spans(self._own_scales)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The names of the entries of a vector, in order; the constant comes last. An open schema has none yet."""
         return (*self._entries, "intercept") if self.intercept else self._entries
