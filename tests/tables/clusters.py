@@ -93,6 +93,7 @@ def started(master: str, **more: str) -> Any:
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": PATH,
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+        "spark.shuffle.io.retryWait": "200ms",  # before what an executor had is given up
         "spark.driver.extraJavaOptions": quick, "spark.executor.extraJavaOptions": quick, **more,
     }  # fmt: skip
     builder = SparkSession.builder.master(master)

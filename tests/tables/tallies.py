@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from snugdp.tables import engines
 from snugdp.tables.cells import numbers
 from snugdp.tables.schema.schema import Number, Schema
+from tests.estimators.pate.panels import Watchful
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,33 @@ class Murderous(Tally):
         after = super().fold(state, frame)
         kill_once(self.flag, _grandparent if self.executor else os.getpid)
         return after
+
+
+@dataclass(frozen=True)
+class MurderousStage:
+    """A stage of a Spark job that kills its executor once it has made something."""
+
+    stage: Any
+    flag: Path
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for made in self.stage(batches):
+            yield made
+            kill_once(self.flag, _grandparent)
+
+
+class MurderousTeacher(Watchful):
+    """A teacher that kills the executor that it is trained on, once; it votes like the others."""
+
+    def __init__(self, random_state: Any = None, fails: Any = None, flag: Any = None) -> None:
+        super().__init__(random_state, fails)
+        self.flag = flag
+
+    def fit(self, X: Any, y: Any) -> Watchful:
+        """Learn, and kill."""
+        super().fit(X, y)
+        kill_once(self.flag, _grandparent)
+        return self
 
 
 def kill_once(flag: Path, victim: Callable[[], int]) -> None:

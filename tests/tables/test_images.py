@@ -79,7 +79,7 @@ def test_nobody_can_open_the_file_and_it_goes_with_its_rows(monkeypatch: pytest.
     """It has no name from the start: an interrupt, a crash or a kill leaves nothing behind."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     state = Images()
-    state.keep((np.ones((3, 2), dtype=np.float32), np.zeros(3, dtype=np.float32), 1), 0)
+    state.keep((np.ones((3, 2)), np.zeros(3), 1), 0, np.float32)
     assert not list(tmp_path.iterdir())
     held = state.blocks[0]
     assert isinstance(held, FiledBlock)
@@ -131,6 +131,23 @@ def test_a_line_reads_its_file_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert _line(tmp_path / "people.parquet") == expected
     assert (len(readings) > 2) == (memory == 0)  # a full disk: they are read for every pass
     assert _line(table) == expected
+
+
+def test_rows_in_other_directions_take_the_place_of_those_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MAX_BYTES", 0)
+    held = Rows(people(20_000), SCHEMA)
+    before = _files(held)
+    turned = WhitenedRows(held, tuple(map(tuple, np.diag([1.0, 0.5, 1.0]).tolist())), "shorten")
+    assert _files(turned) == before
+    assert sum(size for _, size in before) == 20_000 * 4 * 4
+
+
+def _files(table: Rows) -> set[tuple[int, int]]:
+    """Those that its rows are kept in, and how long each is."""
+    kept = table.images()
+    assert kept is not None
+    spills = [block.spill for block in kept.blocks if isinstance(block, FiledBlock)]
+    return {(spill._file.fileno(), os.fstat(spill._file.fileno()).st_size) for spill in spills}
 
 
 def _line(table: object) -> list[float]:

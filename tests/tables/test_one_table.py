@@ -53,6 +53,14 @@ def test_a_query_that_changes() -> None:
     assert caught.value.__context__ is None
 
 
+def test_what_one_pass_alone_opens_is_not_digested(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, source = TABLE.lazy(), open_source(TABLE.lazy())
+    monkeypatch.setattr("snugdp.tables.engines.DigestPass", None)
+    measure(query, WORK)
+    with pytest.raises(TypeError):
+        measure(source, WORK)
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
 def test_a_file_that_is_replaced_by_one_that_looks_like_it(ending: str, tmp_path: Path) -> None:
     """Of the same size and the same time: neither is what tells."""

@@ -63,7 +63,7 @@ def test_every_window_of_ranks_is_as_in_memory(name: str, tmp_path: Path, monkey
 def test_the_bound_on_passes() -> None:
     bits, refinements = 64, 0
     while bits > 14:
-        bits, refinements = bits - 12, refinements + 1
+        bits, refinements = bits - 14, refinements + 1
     assert refinements + 2 == MAX_PASSES
 
 

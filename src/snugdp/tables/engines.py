@@ -65,7 +65,8 @@ def measure(data: object, work: Pass[S], *, progress: bool | None = None) -> Sec
     nothing is returned. Since merging is exact, the state does not depend on the engine, the order of the rows or how
     they are split. No message, warning or progress bar depends on the rows.
     """
-    return Secret(gather(open_source(data), work, progress=progress))
+    source = open_source(data)
+    return Secret(gather(source, work, progress=progress, again=source is data))
 
 
 def numeric_source(data: object, columns: Iterable[str]) -> Source:
@@ -77,15 +78,15 @@ def numeric_source(data: object, columns: Iterable[str]) -> Source:
     return source
 
 
-def gather(source: Source, work: Pass[S], *, progress: bool | None = None) -> S:
+def gather(source: Source, work: Pass[S], *, progress: bool | None = None, again: bool = True) -> S:
     """As ``measure``, for computations that are inside a ``Secret`` already: what is returned is private.
 
     A table whose rows are not in our hands is digested on the way: a pass that has read other rows than an earlier one
-    raises a ``TableError``.
+    raises a ``TableError``. ``again``: whether there may be other passes over what was opened.
     """
     source.check(work)
     engine = engine_for(source, progress=progress)
-    if source.held:
+    if source.held or not again:
         return engine.run(source, work)
     columns = wanted(work, source.types)
     digest = DigestPass(columns)

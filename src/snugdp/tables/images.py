@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ Onward: TypeAlias = Callable[[Floats, Floats], Iterable[tuple[Floats, Floats]]] 
 S = TypeVar("S")
 
 MAX_BYTES = 350 * 2**20  # bytes
+_FIRST_PIECE, _PIECE = 1 << 20, 1 << 23  # bytes of memory that is asked for at a time: first, and in the end
 _SINGLE = 1 << 48  # rows of a smaller squared norm have entries that are whole in single precision
 
 
@@ -43,61 +44,111 @@ class FiledBlock(PrivateState):
     by_column: bool
 
     @classmethod
-    def written(cls, spill: Spill, block: Kept) -> FiledBlock:
-        """A block as it is appended to a file: its rows as they lie in memory, then their targets."""
+    def written(cls, block: Kept, place: FiledBlock | Spill) -> FiledBlock:
+        """A block behind all others of a file, or in the place of one: its rows as they lie, then their targets."""
         V, w, weight = block
         by_column = abs(V.strides[0]) < abs(V.strides[1])
-        start = spill.append(*map(np.ascontiguousarray, (V.T if by_column else V, w)))
+        parts = [np.ascontiguousarray(part) for part in (V.T if by_column else V, w)]
+        if isinstance(place, Spill):
+            spill, start = place, place.append(*parts)
+        else:
+            spill, start = place.spill, place.start
+            spill.overwrite(start, *parts)
         return cls(spill, start, (len(V), V.shape[1]), V.dtype.type, weight, by_column)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the block."""
+        rows, entries = self.shape
+        return rows * (entries + 1) * np.dtype(self.dtype).itemsize
 
     def read(self) -> Kept:
         """The block again."""
         rows, entries = self.shape
-        size = rows * (entries + 1) * np.dtype(self.dtype).itemsize
-        numbers: NDArray[Any] = self.spill.read(self.start, size).view(self.dtype)
+        numbers: NDArray[Any] = self.spill.read(self.start, self.size).view(self.dtype)
         V, w = numbers[: rows * entries], numbers[rows * entries :]
         return V.reshape(entries, rows).T if self.by_column else V.reshape(rows, entries), w, self.weight
+
+
+class BlockMemory(PrivateState):
+    """Memory for blocks: asked for in large pieces, as every small one costs time again, or that of earlier blocks."""
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[NDArray[np.uint8]] = []
+        self._size = _FIRST_PIECE
+
+    def copied(self, block: Kept, kind: type) -> Kept:
+        """The block in memory of its own, its rows as they lie, by column or by row."""
+        V, w, weight = block
+        by_column = abs(V.strides[0]) < abs(V.strides[1])
+        rows, target = self._taken(V.size, kind), self._taken(w.size, kind)
+        own = rows.reshape(V.shape[::-1]).T if by_column else rows.reshape(V.shape)
+        own[...], target[...] = V, w
+        return own, target, weight
+
+    def give(self, block: Kept) -> None:
+        """Memory of a block that nobody needs any more."""
+        V, w, _ = block
+        whole = V.T if abs(V.strides[0]) < abs(V.strides[1]) else V
+        if whole.flags.c_contiguous and whole.flags.writeable:
+            self._pieces = [piece.reshape(-1).view(np.uint8) for piece in (whole, w)] + self._pieces[:1]
+
+    def _taken(self, numbers: int, kind: type) -> NDArray[Any]:
+        size = numbers * np.dtype(kind).itemsize
+        place = next((place for place, piece in enumerate(self._pieces) if len(piece) >= size), None)
+        if place is None:
+            self._pieces, place = [np.empty(max(size, self._size), dtype=np.uint8)], 0
+            self._size = min(2 * self._size, _PIECE)
+        piece = self._pieces.pop(place)
+        if len(piece) - size >= 8:
+            self._pieces.insert(0, piece[-(-size // 8) * 8 :])
+        return piece[:size].view(kind)
 
 
 class Images(PrivateState):
     """Blocks of rows, in memory while there is room and then in a file; all of them if ``complete``. Private.
 
     ``count``: of all rows that the layout does not leave out. ``moments``: theirs, where they were asked for.
-    ``spare``: arrays of a block that nobody needs any more.
     """
 
-    __slots__ = ("_spill", "blocks", "complete", "count", "moments", "size", "spare")
+    __slots__ = ("_free", "_memory", "_spill", "blocks", "complete", "count", "moments", "size")
 
     def __init__(self, moments: Moments | None = None) -> None:
         self.blocks: list[Kept | FiledBlock] = []
         self.count, self.size, self.complete = 0, 0, True
         self.moments = moments
-        self.spare: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._memory = BlockMemory()
         self._spill: Spill | None = None
+        self._free: list[FiledBlock] = []
 
-    def keep(self, block: Kept, share: int) -> None:
-        """Keep a block: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept."""
-        V, w, _ = block
-        if self.size + V.nbytes + w.nbytes <= share:
-            self.blocks.append(block)
-            self.size += V.nbytes + w.nbytes
+    def keep(self, block: Kept, share: int, kind: type) -> None:
+        """Keep a copy: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept."""
+        own = self._memory.copied(block, kind)
+        size = own[0].nbytes + own[1].nbytes
+        if self.size + size <= share:
+            self.blocks.append(own)
+            self.size += size
             return
-        self.complete, filed = attempt(lambda: self._filed(block))
+        self.complete, filed = attempt(lambda: self._filed(own))
+        self._memory.give(own)
         if filed is not None:
             self.blocks.append(filed)
 
-    def copied(self, V: Floats, w: Floats, kind: type) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The rows and their targets in arrays of their own: in the spare ones, if they fit."""
-        spare, self.spare = self.spare, None
-        if spare is None or spare[0].shape != V.shape or spare[0].dtype != kind or not spare[0].flags.writeable:
-            return V.astype(kind), w.astype(kind)
-        spare[0][...], spare[1][...] = V, w
-        return spare
+    def replace(self, block: Kept | FiledBlock, held: Kept) -> None:
+        """Nobody needs a block any more that was kept elsewhere and is in memory: the next ones may take its place."""
+        self._memory.give(held)
+        if isinstance(block, FiledBlock):
+            self._free.append(block)
 
     def _filed(self, block: Kept) -> FiledBlock:
+        V, w, _ = block
+        if self._free and self._free[-1].size == V.nbytes + w.nbytes:
+            return FiledBlock.written(block, self._free.pop())
         if self._spill is None:
             self._spill = Spill()
-        return FiledBlock.written(self._spill, block)
+        return FiledBlock.written(block, self._spill)
 
     def sample(self, rows: int) -> tuple[Floats, Floats, Floats]:
         """About so many rows, from everywhere among those that were kept, with their targets and weights."""
@@ -158,7 +209,7 @@ class ImagePass(MappedRows):
         if state.moments is not None:
             state.moments.add(V, V, w)
         if state.complete:
-            state.keep((*state.copied(V, w, self._type), weight), self.share)
+            state.keep((V, w, weight), self.share, self._type)
 
     def merge(self, one: Images, other: Images) -> Images:
         """Those of both."""
@@ -182,7 +233,7 @@ class ImagePass(MappedRows):
 class Adding(Protocol[S]):
     """A pass that takes rows which went through the row map already: a ``RowPass``, or an ``ImagePass``.
 
-    Where rows have weights it is a ``WeightedPass``, which takes these as well.
+    They may be in single precision. Where rows have weights it is a ``WeightedPass``, which takes these as well.
     """
 
     def empty(self) -> S:
@@ -216,11 +267,12 @@ def run(
 
     def part(_: int) -> S:
         state = work.empty()
-        for V, w, weight in _each(following):
-            row = V.astype(np.float64), w.astype(np.float64)
+        while (kept := following()) is not None:
+            V, w, weight = read(kept)
+            blocks = [(V, w)] if onward is None else onward(V.astype(np.float64), w.astype(np.float64))
             if last and isinstance(state, Images):
-                state.spare = V, w
-            for block in [row] if onward is None else onward(*row):
+                state.replace(kept, (V, w, weight))
+            for block in blocks:
                 work.add(state, *block, *(weight,) * weighted)
         return state
 
@@ -238,12 +290,6 @@ def run(
     if not worked or total is None:
         raise PrivateComputationError(PASS_FAILED)
     return total
-
-
-def _each(following: Callable[[], Kept | FiledBlock | None]) -> Iterator[Kept]:
-    """The next block that no other thread has, as long as there is one."""
-    while (block := following()) is not None:
-        yield read(block)
 
 
 def _taken(blocks: list[Kept | FiledBlock]) -> Kept | FiledBlock | None:

@@ -1,8 +1,9 @@
 """Ranks of a column that stays where it is: counts by bins, refined around a rank until its values are few.
 
 Memory and what travels are bounded, whatever the number of rows. The first pass counts all rows. Each of the next ones
-makes the windows of two ranks 2**12 times smaller, and a window of 2**14 cells has few values: of 2**64 cells, five
-such passes are enough. One more brings what lies between both ranks. So there are at most seven, and usually three.
+makes the windows of two ranks 2**14 times smaller, and a window of 2**14 cells has few values: of 2**64 cells,
+four such passes are enough. One more brings their values, and one what lies between both ranks. So there are at most
+six, and usually two or three.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from snugdp.tables.sources import Source
 if TYPE_CHECKING:
     from snugdp.tables.passes.counts.sorted_counts import SortedCounts
 
-MAX_PASSES = 7
+MAX_PASSES = 6
 
 
 class RefinedCounts(PrivateState):

@@ -73,17 +73,17 @@ class RowLimits:
         if self.largest_product > _EXACT // 2:
             raise ValueError("the grid is too fine: a product of two entries is not exact in a float. Give fewer bits")
 
-    @property
+    @cached_property
     def largest_product(self) -> int:
         """No sum of absolute products over one row exceeds this."""
         return max(self.norm_squared, self.target**2)
 
-    @property
+    @cached_property
     def rows_per_block(self) -> int:
         """The most rows over which BLAS sums are exact whatever their order (Theorem 2)."""
         return _EXACT // self.largest_product
 
-    @property
+    @cached_property
     def block(self) -> int:
         """The rows of a block in use: as many as are exact, and fit a cache."""
         return min(self.rows_per_block, _MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, _CACHED_ENTRIES // self.entries))

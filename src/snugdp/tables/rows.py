@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.engines import cores, gather
-from snugdp.tables.images import MAX_BYTES, ImagePass, Images, run
+from snugdp.tables.images import MAX_BYTES, Adding, ImagePass, Images, run
 from snugdp.tables.passes.base import Pass, RowPass
 from snugdp.tables.passes.vectors.distances import RowSumPass
 from snugdp.tables.passes.vectors.moments import GramPass, Moments
@@ -140,6 +140,12 @@ class Rows(PrivateState):
         if images is not None and isinstance(work, RowPass) and self._same(work):
             return cast(S, run(images, cast(Any, weighted), cores(), weighted=self._weights is not None))
         return self._gathered(weighted)
+
+    def of_kept(self, work: Adding[S]) -> S:
+        """The sums of the rows that are kept, which must be all."""
+        images = self.kept()
+        assert images is not None
+        return run(images, work, cores(), weighted=self._weights is not None)
 
     def _weighted(self, work: Pass[S]) -> Pass[S]:
         if self._weights is None:

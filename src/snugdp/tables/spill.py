@@ -43,13 +43,21 @@ class Spill(PrivateState):
         """Write bytes, or the bytes of arrays, behind all others; returned is where they begin."""
         with self._lock:
             start = self._end
-            self._file.seek(start)
-            for part in parts:
-                left = np.frombuffer(part, dtype=np.uint8).data if len(part) else memoryview(b"")
-                while left:
-                    left = left[self._file.write(left) :]
-            self._end = self._file.tell()
+            self._end = self._put(start, parts)
         return start
+
+    def overwrite(self, start: int, *parts: bytes | NDArray[Any]) -> None:
+        """Write bytes in the place of others that nobody needs any more."""
+        with self._lock:
+            self._put(start, parts)
+
+    def _put(self, start: int, parts: tuple[bytes | NDArray[Any], ...]) -> int:
+        self._file.seek(start)
+        for part in parts:
+            left = np.frombuffer(part, dtype=np.uint8).data if len(part) else memoryview(b"")
+            while left:
+                left = left[self._file.write(left) :]
+        return int(self._file.tell())
 
     def read(self, start: int, size: int) -> NDArray[np.uint8]:
         """Some bytes; an error if they are not there."""

@@ -7,32 +7,34 @@ floats below find (``noise/exact/minimiser.py``). The line numbers in the commen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.float_objective import FloatGradient, FloatObjective, FloatSums
+from snugdp.mechanisms.objective.newton import Derivatives, Newton, solved
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.tables.losses.enclosures import float_error
-from snugdp.tables.losses.losses import Loss, Softmax, counts, labels, shares
+from snugdp.tables.losses.losses import Loss, Softmax
 from snugdp.tables.passes.derivatives.gradient import GradientEnclosure, point_bits
 from snugdp.tables.passes.derivatives.softmax import SoftmaxGradient
 from snugdp.tables.rowmap import Floats
 from snugdp.tables.rows import Rows
 
-Derivatives: TypeAlias = Callable[[Floats, bool], tuple[Floats, Floats | None]]
-
 _SAMPLE_ROWS = 32_768  # rows from which the first steps are made
-_MAX_SWEEPS, _MAX_STEPS = 40, 200  # readings of the table, and of the sample; then a solver gives what it has
-_CLOSE_HESSIAN = 1e-7  # of the scale of the loss: so much closer by, a Hessian is as good as another
-_NEAR_HESSIAN = 1e-5  # so much closer by, one more reading without a Hessian is cheaper than a Hessian
-_SMALLER_GRADIENT = 0.9
-_MAX_DECOMPOSED = 100  # coefficients from which on a decomposition takes too long
-_MIN_EIGENVALUE = 1e-15  # of the largest eigenvalue, for every entry: what floats cannot tell from zero
+_MAX_STEPS, _MAX_FLOAT_SWEEPS, _MAX_SWEEPS = 200, 20, 40  # readings of the sample, and of the table in floats, exactly
+
+# In parts of the scale of the loss:
+_SAMPLED = 1e-3  # a step of the sample, which is not all rows, need not be looked at again
+_STALE_HESSIAN = 1e-3  # after a longer step a Hessian is taken anew where readings are in floats
+_NEAR_HESSIAN = 1e-5  # and where they are exact: one more reading without a Hessian is cheaper than a Hessian
+_CLOSE_HESSIAN = 1e-7  # so much closer by, a Hessian is as good as another
+_NO_STEP = 1e-11  # a step that decides nothing
 
 
 def coefficients(design: Design, loss: Loss | Softmax) -> int:
@@ -122,26 +124,45 @@ class PerturbedLoss(PrivateState):
             self._last = work.second(state) / unit, at
 
     def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """About the minimiser, from a sample first, then from all rows."""
+        """About the minimiser: in floats from a sample, in floats from all rows that are kept, then exactly."""
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            start = self._from_sample(b)
-            return Newton(self._derivatives(b), float(self.ridge), close(self.loss), _MAX_SWEEPS, self._on_grid).run(
-                start
-            )
+            start, matrix = self._in_floats(b)
+            steps = replace(self._steps(self._derivatives(b), _MAX_SWEEPS), stale=self._scaled(_NEAR_HESSIAN))
+            return replace(steps, enough=self._scaled(_NO_STEP), on_grid=self._on_grid).run(start, matrix)[0]
 
-    def _from_sample(self, b: Floats) -> Floats:
+    def _in_floats(self, b: Floats) -> tuple[Floats, Floats | None]:
+        """About the minimiser, and a Hessian from close by if there is one."""
         centre = np.array([float(value) for value in self.centre])
         images = self.rows.images()  # kept in memory, if they fit
         if isinstance(self.loss, Softmax):
-            return centre
+            return centre, None
         if images is None or not images.blocks:
-            return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0)
+            return centre - (b / float(self.ridge) if images is not None and not images.count else 0.0), None
         V, w, weights = images.sample(_SAMPLE_ROWS)
-        unit = float(self.design.unit)
-        limit = self.design.row_map.target_limit
-        times = weights * (images.count / len(w) / self.rows.unit)
-        table = FloatObjective(V * unit, w, limit, unit, self.loss, float(self.ridge), b, centre, times)
-        return Newton(table.derivatives, table.ridge, close(self.loss), _MAX_STEPS).run(centre)
+        weights *= images.count / (len(w) * self.rows.unit)
+        here = FloatGradient(centre, self.loss, float(self.design.unit), self.design.row_map.target_limit, True)
+
+        def of_sample(work: FloatGradient) -> FloatSums:
+            sums = work.empty()
+            work.add(sums, V, w, weights)
+            return sums
+
+        guess = FloatObjective(here, of_sample, float(self.ridge), b, centre).derivatives
+        start, matrix = replace(self._steps(guess, _MAX_STEPS), trusted=self._scaled(_SAMPLED)).run(centre)
+        if not images.complete:
+            return start, None
+        of_all = FloatObjective(here, self.rows.of_kept, float(self.ridge), b, centre, self.rows.unit).derivatives
+        steps = replace(self._steps(of_all, _MAX_FLOAT_SWEEPS), trusted=close(self.loss))
+        found, matrix = steps.run(start, matrix)
+        self._last = matrix, found
+        return found, matrix
+
+    def _steps(self, at: Derivatives, left: int) -> Newton:
+        return Newton(at, float(self.ridge), left, close=close(self.loss), stale=self._scaled(_STALE_HESSIAN))
+
+    def _scaled(self, part: float) -> float:
+        """A part of the scale of the loss."""
+        return part * float(self.loss.slope / self.loss.curvature)
 
     def _on_grid(self, theta: Floats) -> Floats:
         """The nearest point that level 0 takes as it is."""
@@ -175,7 +196,7 @@ class PerturbedLoss(PrivateState):
     def correct(self, theta: Sequence[Fraction], residual: NDArray[np.float64]) -> NDArray[np.float64]:
         """A Newton step, from the last Hessian where that was taken close by."""
         at = np.array([float(value) for value in theta])
-        if self._last is None or not np.max(np.abs(at - self._last[1])) <= close(self.loss):
+        if self._last is None or not np.max(np.abs(at - self._last[1])) <= self._scaled(_STALE_HESSIAN):
             near = self._on_grid(at)
             if np.max(np.abs(near - at)) <= close(self.loss):
                 self._read(tuple(Fraction(value) for value in near.tolist()), 0, hessian=True)
@@ -188,117 +209,3 @@ class PerturbedLoss(PrivateState):
 def close(loss: Loss | Softmax) -> float:
     """A change of coefficients that hardly changes a Hessian."""
     return _CLOSE_HESSIAN * float(loss.slope / loss.curvature)
-
-
-def solved(matrix: Floats, ridge: float, right: Floats) -> Floats:
-    """(matrix + ridge I)^-1 right for a positive semidefinite matrix, as well as floats can; finite in any case."""
-    if len(matrix) > _MAX_DECOMPOSED:
-        try:
-            shifted = np.nan_to_num(matrix) + ridge * np.eye(len(matrix))
-            quick: Floats = np.linalg.solve(shifted, np.nan_to_num(right)).astype(np.float64)
-        except np.linalg.LinAlgError:  # then slowly
-            quick = np.full(len(matrix), np.nan)
-        if bool(np.isfinite(quick).all()):
-            return quick
-    values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
-    known = np.where(values > _MIN_EIGENVALUE * len(values) * values[-1], values, 0.0) + ridge
-    solution: Floats = vectors @ ((vectors.T @ np.nan_to_num(right)) / np.where(known > 0, known, 1.0))
-    return solution
-
-
-@dataclass(frozen=True)
-class FloatObjective:
-    """Rows in memory as floats: the tilted objective of the whole table, guessed from a sample, each row ``times``.
-
-    ``w``: targets in cells of ``unit``, at most ``limit`` of them.
-    """
-
-    X: Floats
-    w: Floats
-    limit: int
-    unit: float
-    loss: Loss
-    ridge: float
-    b: Floats
-    centre: Floats
-    times: Floats | float = 1.0
-
-    def derivatives(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
-        """The gradient, and the Hessian of the losses if asked for."""
-        u, label = self.X @ theta, np.ones(len(self.w))
-        if self.loss.classifies:
-            label = labels(self.loss, self.w, self.limit)
-        elif not counts(self.loss):
-            u = u - self.w * self.unit
-        slope, root = self.loss.parts(u * label)
-        slope = (slope * label - shares(self.loss, self.w, self.limit)) * (float(self.loss.slope) * self.times)
-        gradient = self.X.T @ slope + self.ridge * (theta - self.centre) + self.b
-        if not hessian:
-            return gradient, None
-        Z = self.X * (root * np.sqrt(float(self.loss.curvature) * self.times))[:, None]
-        return gradient, Z.T @ Z
-
-
-@dataclass(frozen=True)
-class _Here:
-    """A point, the gradient there, and a Hessian from there or from close by."""
-
-    theta: Floats
-    gradient: Floats
-    matrix: Floats
-
-    @property
-    def size(self) -> float:
-        return float(np.linalg.norm(self.gradient))
-
-
-@dataclass
-class Newton:
-    """Newton's method on a convex function of which only derivatives are known.
-
-    ``close``: a step shorter than this ends the search unless it helps. After one not much longer the last Hessian is
-    good enough. ``left``: evaluations after which the best point so far is given.
-    """
-
-    at: Derivatives
-    ridge: float
-    close: float
-    left: int
-    on_grid: Callable[[Floats], Floats] = lambda theta: theta
-
-    def run(self, theta: Floats) -> Floats:
-        """About the minimiser, from this start."""
-        theta = self.on_grid(theta)
-        gradient, matrix = self._evaluate(theta, True)
-        here = _Here(theta, gradient, np.zeros((len(theta),) * 2) if matrix is None else matrix)
-        while here.size > 0.0 and (new := self._step(here)) is not None:
-            here = new
-        return here.theta
-
-    def _evaluate(self, theta: Floats, hessian: bool) -> tuple[Floats, Floats | None]:
-        self.left -= 1
-        return self.at(theta, hessian)
-
-    def _step(self, here: _Here) -> _Here | None:
-        """The next point: not past the bottom of the line, unless the gradient is smaller there. None at the end."""
-        direction = -solved(here.matrix, self.ridge, here.gradient)
-        low, part, high = 0.0, 1.0, math.inf  # the bottom of the line lies between low and high
-        slope = float(direction @ here.gradient)
-        while self.left > 0:
-            theta = self.on_grid(here.theta + part * direction)
-            length = float(np.max(np.abs(theta - here.theta)))
-            if not 0.0 < length < math.inf:
-                return None
-            far = length > self.close
-            gradient, matrix = self._evaluate(theta, length > self.close * (_NEAR_HESSIAN / _CLOSE_HESSIAN))
-            new = _Here(theta, gradient, here.matrix if matrix is None else matrix)
-            new_slope = float(direction @ gradient)
-            if new.size <= _SMALLER_GRADIENT * here.size or (
-                far and 0.0 >= new_slope >= (slope / 2 if high < math.inf else -math.inf)
-            ):
-                return new
-            if not far:  # as close as floats get
-                return None
-            low, high = (part, high) if new_slope <= 0.0 else (low, part)
-            part = (low + high) / 2 if low else part * min(0.5, max(0.1, slope / (slope - new_slope)))
-        return None

@@ -98,6 +98,14 @@ def declared(series: nw.Series[Any]) -> nw.dtypes.DType:
     return nw.Float64() if hasattr(native, "sparse") and native.dtype.subtype.kind in "biuf" else nw.Struct({})
 
 
+def declared_types(frame: nw.DataFrame[Any]) -> dict[str, nw.dtypes.DType]:
+    """The declared types of all columns."""
+    types = dict(frame.schema) if frame.implementation.is_polars() else {}
+    if types and nw.Unknown not in types.values():
+        return types
+    return {name: declared(frame.get_column(name)) for name in frame.columns}
+
+
 def inferred(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     """A type as a container in memory has it: objects for text, which one cell may have made of all the others.
 

@@ -98,8 +98,7 @@ class WhitenedLayout(WrappedLayout):
         (whole, s), bits = self._whole, self._row_map.bits
         require_exact_products((whole.shape[1], len(whole), self._row_map.limits.block))
         with np.errstate(all="ignore"):  # a warning would depend on private values
-            Z = np.dot(whole.T, V.T).T  # 2, column by column in memory
-            Z *= math.ldexp(1.0, -s - bits)
+            Z = np.dot(np.ldexp(whole.T, -s - bits), V.T).T  # 2, column by column in memory
             target = None if self.target is None else w * math.ldexp(1.0, -bits)
             return self._short(Z, target)  # 3
 

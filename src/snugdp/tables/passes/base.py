@@ -185,7 +185,7 @@ class RowPass(MappedRows, SummingPass[M]):
         """Add rows that went through the row map already."""
         for start in range(0, len(V), self.block):
             part = slice(start, start + self.block)
-            self.add_block(state, np.asarray(V[part], dtype=np.float64), w[part])
+            self.add_block(state, np.asarray(V[part], dtype=np.float64), np.asarray(w[part], dtype=np.float64))
 
     def add_block(self, state: M, V: Floats, w: Floats) -> None:
         """Add at most ``block`` rows."""

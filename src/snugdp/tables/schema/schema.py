@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.cells import declared, inferred
+from snugdp.tables.cells import declared_types, inferred
 from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
@@ -315,8 +315,8 @@ class Schema(EqualByKey):
         """As ``vectors``, some rows at a time: column-major, in the cache, overwritten by the next block."""
         self._require_complete()
         if hasattr(frame, "columns"):  # those of a matrix are numbers, which was checked when it was opened
-            known = [name for name in frame.columns if name in self.columns]
-            self.check({name: inferred(declared(frame.get_column(name))) for name in known})
+            types = declared_types(frame).items()
+            self.check({name: inferred(dtype) for name, dtype in types if name in self.columns})
         target = (self.target, scaling.target_scale(self.columns[self.target])) if self.target is not None else None
         needed = [name for name in self._used if gaps.policy_of(self.missing, name) == "drop"]
         return scaling.blocks(frame, self._scales, self.intercept, target, needed)

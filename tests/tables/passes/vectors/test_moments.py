@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from snugdp.tables.passes.base import Sums
-from snugdp.tables.passes.vectors.moments import Moments
+from snugdp.tables.passes.vectors.moments import Moments, gram
 from snugdp.tables.rowmap import RowLimits, RowMap
 from tests.effort import often, repeated
 
@@ -163,3 +163,12 @@ def test_the_number_of_bytes_is_public() -> None:
     full.add(np.full((9, 2), -7.0), np.full((9, 2), 7.0), np.full(9, -10.0))
     assert len(full.to_bytes()) == len(Moments(limits).to_bytes())
     assert Moments(limits).restored(full.to_bytes()).values() == full.values()
+
+
+@pytest.mark.parametrize("d", range(1, 24))
+def test_narrow_products_are_made_in_parts(d: int) -> None:
+    for n in (1, 5, 1024):
+        Z = np.random.default_rng(d).integers(-(2**20), 2**20, (n, d)).astype(np.float64)
+        want = (Z.astype(np.int64).T @ Z.astype(np.int64)).tolist()
+        assert gram(np.asfortranarray(Z)).astype(np.int64).tolist() == want
+        assert gram(Z).astype(np.int64).tolist() == want

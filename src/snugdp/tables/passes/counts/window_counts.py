@@ -1,8 +1,8 @@
 """One pass over a column on a public grid: what lies in a window of it, in bounded memory.
 
 The values of the window and how often each occurs, while they are few; otherwise how many rows lie in each of at most
-4,096 bins of equal length, a power of two. Which of both depends on the number of different values in the window alone,
-so states are the same in every order and for every division of the rows.
+16,384 bins of equal length, a power of two. Which of both depends on the number of different values in the window
+alone, so states are the same in every order and for every division of the rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snugdp.tables.passes.counts.value_counts import GridColumn, Integers, Value
 from snugdp.tables.schema.scaling import floats
 
 _HEADER = b"window-counts/1\n"
-_BIN_BITS = 12
+_BIN_BITS = 14  # as many bins as values that are kept one by one
 MAX_SINGLE_VALUES = 1 << 14  # values that are kept one by one
 _STEP = 1 << 17  # rows that are read at a time
 _NO_VALUES = ValueCounts.of(np.empty(0, dtype=np.int64))
@@ -31,7 +31,7 @@ class Window:
 
     >>> window = Window(-5, 4_095_994)
     >>> window.shift, window.places(np.array([-5, 994, 995, 4_095_994])).tolist(), window.part(1, 2)
-    (10, [0, 0, 0, 3999], Window(low=1019, high=3066))
+    (8, [0, 3, 3, 15999], Window(low=251, high=762))
     """
 
     low: int

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from snugdp.tables.rowmap import Floats
 from snugdp.tables.schema.schema import Layout
 
 _EXACT = 1 << 53
+_MANTISSA_BITS = 52
+_ONE_LESS = 1 << _MANTISSA_BITS  # of the bits of a float: its exponent is one less
 _MAX_POINT_BITS, _MAX_COEFFICIENT = 60, Fraction(2) ** 100
 
 
@@ -52,11 +55,24 @@ class _Residuals(RowPass[Sums]):
             s -= 1
         return np.array([float(round(v * Fraction(2) ** s)) for v in theta]), s
 
-    def _sizes(self, V: Floats, w: Floats) -> Floats:
+    @cached_property
+    def _used(self) -> NDArray[np.intp]:
+        """The entries that theta is not zero at: the others add nothing to a product."""
+        return np.flatnonzero(self._point[0])
+
+    def _sizes(self, V: NDArray[Any], w: Floats) -> Floats:
         """|y - x . theta| in cells: one exact product, one rounded difference, so a function of the row alone."""
-        point, s = self._point
-        sizes: Floats = np.abs(w - np.dot(V, point) * math.ldexp(1.0, -s))  # 1
+        (point, s), used = self._point, self._used
+        part = V if len(used) == V.shape[1] else V[:, used]
+        products = np.dot(part.astype(np.float64, copy=False), point[used])
+        sizes: Floats = np.abs(w - products * math.ldexp(1.0, -s))  # 1
         return sizes
+
+    def add(self, state: Sums, V: NDArray[Any], w: NDArray[Any]) -> None:
+        """Add rows that went through the row map already; those in single precision become floats where it is used."""
+        for start in range(0, len(V), self.block):
+            part = slice(start, start + self.block)
+            self.add_block(state, V[part], w[part].astype(np.float64, copy=False))
 
     @property
     def bins(self) -> int:
@@ -211,17 +227,17 @@ class NormPass(RowPass[Sums]):
 def _binned(sizes: Floats, edges: Sequence[float]) -> list[int]:
     """How many sizes lie in each bin; the edges are the lower ends of all bins but the last, from the largest down.
 
-    Every other edge, or every one, is half of the one before: the edges above a size are counted from its exponent.
+    Every other edge, or every one, is half of the one before: the edges above a size are counted from the bits of both,
+    where a half is one less in the exponent. Sizes are not negative.
     """
     steps = 1 if len(edges) < 2 or 2 * edges[1] == edges[0] else 2
-    mantissas, exponents = np.frexp(np.fmin(sizes, edges[0]))  # what is larger, or no number, is above all edges
+    low = edges[-1] / 2  # below all edges, and not so small that it has no exponent of its own
+    bits = np.fmax(np.fmin(sizes, edges[0]), low).view(np.int64)  # what is no number is above all edges
     bins = np.zeros(len(sizes), dtype=np.int64)
     for first in range(min(steps, len(edges))):
-        number, (mantissa, exponent) = len(edges[first::steps]), np.frexp(edges[first])
-        above = exponent - exponents  # so many edges have a larger exponent
-        above += mantissas < mantissa
-        np.clip(above, 0, number, out=above)
-        above[mantissas == 0.0] = number
-        bins += above
+        top = int(np.float64(edges[first]).view(np.int64))
+        above = np.subtract(top + _ONE_LESS - 1, bits)
+        above >>= _MANTISSA_BITS
+        bins += np.minimum(above, len(edges[first::steps]), out=above)
     counts: list[int] = np.bincount(bins, minlength=len(edges) + 1).tolist()
     return counts

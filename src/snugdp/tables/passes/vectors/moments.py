@@ -6,6 +6,7 @@ take over before an int64 could overflow. The line numbers in the comments are t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from snugdp.numerics.blas import require_exact_gram, require_exact_products
 from snugdp.tables.passes.base import RowPass, Sums
 from snugdp.tables.rowmap import Floats, RowLimits
 from snugdp.tables.schema.schema import Layout
+
+_NARROW = 20  # entries up to which products of different matrices are faster than one with itself
+_SMALL_PRODUCT = 1_000_000  # multiplications up to which BLAS packs nothing
 
 
 class Moments(Sums):
@@ -38,7 +42,8 @@ class Moments(Sums):
     def __init__(self, limits: RowLimits, room: int | None = None) -> None:
         self.limits = limits
         require_exact_gram(limits.block, limits.entries)
-        require_exact_products((1, limits.block, limits.entries), (1, limits.block, 1))
+        parts = [(limits.entries, limits.block, len(part)) for part in _parts(limits.block, limits.entries)]
+        require_exact_products((1, limits.block, limits.entries), (1, limits.block, 1), *parts)
         rows = min(limits.rows_in_int64, room or limits.rows_in_int64)
         super().__init__(
             limits.entries**2 + limits.entries + 2,
@@ -58,7 +63,7 @@ class Moments(Sums):
         sums = self.reserve(len(V) * self.limits.largest_product)
         d = self.limits.entries  # np.dot and not @: numpy lets other threads work meanwhile
         if Z is not None:
-            sums[: d * d] += np.dot(Z.T, Z).astype(np.int64).reshape(-1)  # line 8
+            sums[: d * d] += gram(Z).astype(np.int64).reshape(-1)  # line 8
         if self.limits.target:
             sums[d * d : -2] += np.dot(w, V).astype(np.int64)
             sums[-2] += np.int64(np.dot(w, w))
@@ -80,6 +85,27 @@ class Moments(Sums):
     def count(self) -> int:
         """The number of rows: private when rows may be added or removed."""
         return self.values()[-1]
+
+
+def gram(Z: Floats) -> Floats:
+    """Z'Z. Narrow blocks that lie by column are multiplied in parts.
+
+    >>> gram(np.asfortranarray([[1.0, 2.0], [0.0, 3.0]])).tolist()
+    [[1.0, 2.0], [2.0, 13.0]]
+    """
+    if not (Z.flags.f_contiguous and 1 < Z.shape[1] <= _NARROW):
+        return np.asarray(np.dot(Z.T, Z))
+    product = np.empty((Z.shape[1],) * 2)
+    for part in _parts(*Z.shape):
+        product[:, part.start : part.stop] = np.dot(Z.T, Z[:, part.start : part.stop])
+    return product
+
+
+def _parts(rows: int, entries: int) -> Iterator[range]:
+    """The columns of the parts of a narrow block: at most half of them in one, so that no part is the whole."""
+    width = max(1, min((entries + 1) // 2, _SMALL_PRODUCT // max(rows * entries, 1)))
+    for start in range(0, entries if 1 < entries <= _NARROW else 0, width):
+        yield range(start, min(start + width, entries))
 
 
 @dataclass(frozen=True)
