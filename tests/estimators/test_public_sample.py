@@ -111,6 +111,9 @@ def test_fits_that_are_refused_have_no_error() -> None:
 def test_what_is_no_sample_is_refused() -> None:
     with pytest.raises(ValueError, match="20 rows"):
         forecast(linear(), 100, sample=drawn(19))
+    for targets in (np.ones(29), np.ones(31)):
+        with pytest.raises(ValueError, match="one each"):
+            forecast(linear(), 100, sample=(np.ones((30, 2)), targets))
     with pytest.raises(TypeError, match="pair"):
         forecast(linear(), 100, sample="rows.csv")
     with pytest.raises(TypeError, match="leave out sample"):

@@ -31,7 +31,9 @@ def test_noise_grows_with_the_spread_of_the_target_and_falls_with_that_of_the_na
     assert expected(0.1) == pytest.approx(expected({"a": 0.1, "b": 0.1, "y": 0.1}))
 
 
-@pytest.mark.parametrize("wrong", [0, -0.1, 0.6, float("nan"), {"y": 0}, {"nobody": 0.1}])
+@pytest.mark.parametrize(
+    "wrong", [0, -0.1, 0.6, 1e-9, float("nan"), {"y": 0}, {"y": 1e-6}, {"mark": -5}, {"nobody": 0.1}]
+)
 def test_what_is_no_spread_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="spread"):
         expected(wrong)

@@ -44,6 +44,8 @@ class PublicSample:
         sample = cls(*given) if isinstance(given, tuple) and len(given) == 2 else cls(given, None)
         if sample.rows < _MIN_ROWS:
             raise ValueError(f"the public sample must have {_MIN_ROWS} rows or more")
+        if not (sample.y is None or isinstance(sample.y, str)) and len(sample.y) != sample.rows:
+            raise ValueError(f"the public sample has {sample.rows} rows and {len(sample.y)} targets: it needs one each")
         return sample
 
     @property

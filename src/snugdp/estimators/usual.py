@@ -8,7 +8,6 @@ to what noise added to predictions on public tables from R packages; other table
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,7 +24,7 @@ _BETWEEN_BOUNDS, _BETWEEN_FOUND_BOUNDS = 0.85, 1.15  # times as much noise as if
 _TARGET, _NARROWEST = 0.17, 0.1  # where this is the spread of the target, and of the column with the least
 _TARGET_POWER, _NARROWEST_POWER = 0.7, -0.5
 
-_WIDEST = 0.5  # of values half of which lie at either bound
+_LEAST, _WIDEST = 0.001, 0.5  # below, powers promise too much; the most has a column half of which is at either bound
 _NO_SUCH_MODEL = (
     "spread is for linear regression with a schema that has bounds for every column, by its default method: leave it "
     "out, or give a public sample"
@@ -77,13 +76,15 @@ def _by_name(schema: Schema, spread: Spread, numbers: list[str]) -> dict[str, fl
     for name in spread:
         if name not in schema.columns:
             raise ValueError(f'spread names a column that the schema does not have: "{name}"')
-    return {name: _checked(spread[name], f'spread of "{name}"') for name in numbers if name in spread}
+    checked = {name: _checked(value, f'spread of "{name}"') for name, value in spread.items()}
+    return {name: checked[name] for name in numbers if name in checked}
 
 
 def _checked(value: Real, name: str) -> float:
     part = float(rational(value, name))
-    if not (0 < part <= _WIDEST and math.isfinite(part)):
+    if not _LEAST <= part <= _WIDEST:
         raise ValueError(
-            f"the {name} is a standard deviation over the distance between bounds: above 0, and 0.5 at most"
+            f"the {name} is a standard deviation over the distance between bounds: 0.001 to 0.5. Where it is less, "
+            "bounds that are closer, as far as that is known in public, make a better fit"
         )
     return part

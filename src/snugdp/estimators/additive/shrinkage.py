@@ -53,8 +53,8 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     times = released.get("stretch", 1.0)  # what a ridge took from labels was given back, noise and all
     theta = theta / times
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
-    ridge, sigma = released.get("ridge"), released.get("sigma")
-    if theta.ndim != 1 or not curved or not ridge or not sigma:
+    ridge, sigma, m = (released.get(name) for name in ("ridge", "sigma", "m"))
+    if theta.ndim != 1 or not curved or not ridge or not sigma or not m:
         return None
     steepest = released.get("tau")
     variance, most = (_LABELS, _LABELS) if steepest is None else (steepest**2, 1.0)
@@ -64,7 +64,7 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     choices = [_Noise(ridge, sigma**2, variance * weight, curvature * most * weight) for curvature in _CURVATURES]
     noise = max(choices, key=lambda one: sum(part.evidence(one, prior) for part in parts))
     sure = max(part.sure(noise, prior) for part in parts)
-    kept = _kept(sure, rows * released["m"] / len(theta))
+    kept = _kept(sure, rows * m / len(theta))
     whole, spread = theta.copy(), {}
     for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
         whole[at + 1 : at + scale.kind.cells] *= kept

@@ -71,6 +71,28 @@ def test_ranges_next_to_public_ends() -> None:
     assert cut.upper.tolist() == [4.0, 4.0, 2e290, -3.0, 0.25]
 
 
+def test_between_two_public_ends_ranges_stay_between_them() -> None:
+    below, above = np.array([-9.0, -9.0, 5.0, 5.0]), np.array([-6.0, -6.0, 9.0, 9.0])
+    limits = Ranges(np.array([-4.0, 1.0, -4.0, 1.0]), np.array([-1.0, 1.5, -1.0, 1.5]))
+    cut = Ranges(below, above).cut(limits)
+    assert cut.lower.tolist() == [-4.0, 1.0, -2.0, 1.0]
+    assert cut.upper.tolist() == [-1.0, 1.5, -1.0, 1.5]
+
+
+def test_numbers_far_out_are_found_between_public_ends() -> None:
+    far = {"a": (2.0**70, 2.0**71), "b": (-(2.0**71), -(2.0**70)), "c": (-(2.0**71), -(2.0**70))}
+    rows = {name: np.full(2000, ends[name == "c"]) for name, ends in far.items()}
+    looks = Looks(tuple(far), (), Fraction(1), Fraction(0), known=far)
+    glance = looks.draw(Secret(OpenedTable(open_source(pl.DataFrame(rows)))), Simulation(1))
+    for name, (least, most) in far.items():
+        found = glance.columns[name]
+        assert isinstance(found, FoundNumber)
+        assert found.hull is not None
+        assert found.flag in (Flag.FOUND, Flag.CONSTANT)
+        assert least <= found.lower <= found.centre <= found.upper <= most
+        assert least <= found.hull[0] < found.hull[1] <= most
+
+
 def test_a_narrow_column_is_not_lost_in_noise_beside_it() -> None:
     """Tails are sought in so many places that noise looks like one now and then; a heap of zeros is left alone."""
     generator, sigma = np.random.default_rng(3), 45.0

@@ -51,12 +51,14 @@ class Ranges:
         return self.widened((self.upper - self.lower) / 2)
 
     def cut(self, to: Ranges) -> Ranges:
-        """Without what is beyond public ends, of which some are infinite; next to an end if nothing else is left."""
+        """Without what is beyond public ends, of which some are infinite; next to the nearer end if nothing is left."""
         lower, upper = np.maximum(self.lower, to.lower), np.minimum(self.upper, to.upper)
-        beyond = lower >= upper
-        above, below = beyond & np.isfinite(to.lower), beyond & ~np.isfinite(to.lower)
-        reach = np.maximum(np.abs(np.where(above, lower, upper)), 1.0)
-        return Ranges(np.where(below, upper - reach, lower), np.where(above, lower + reach, upper))
+        beyond, below = lower >= upper, upper == to.upper
+        reach = np.maximum(np.abs(np.where(below, upper, lower)), 1.0)
+        return Ranges(
+            np.where(beyond & below, np.maximum(upper - reach, to.lower), lower),
+            np.where(beyond & ~below, np.minimum(lower + reach, to.upper), upper),
+        )
 
     @property
     def side(self) -> Ranges:
