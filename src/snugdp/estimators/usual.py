@@ -24,7 +24,8 @@ _BETWEEN_BOUNDS, _BETWEEN_FOUND_BOUNDS = 0.85, 1.15  # times as much noise as if
 _TARGET, _NARROWEST = 0.17, 0.1  # where this is the spread of the target, and of the column with the least
 _TARGET_POWER, _NARROWEST_POWER = 0.7, -0.5
 
-_LEAST, _WIDEST = 0.001, 0.5  # below, powers promise too much; the most has a column half of which is at either bound
+_LEAST_SPREAD = 0.001  # below, powers promise too much
+_MAX_SPREAD = 0.5  # of values half of which lie at either bound
 _NO_SUCH_MODEL = (
     "spread is for linear regression with a schema that has bounds for every column, by its default method: leave it "
     "out, or give a public sample"
@@ -82,7 +83,7 @@ def _by_name(schema: Schema, spread: Spread, numbers: list[str]) -> dict[str, fl
 
 def _checked(value: Real, name: str) -> float:
     part = float(rational(value, name))
-    if not _LEAST <= part <= _WIDEST:
+    if not _LEAST_SPREAD <= part <= _MAX_SPREAD:
         raise ValueError(
             f"the {name} is a standard deviation over the distance between bounds: 0.001 to 0.5. Where it is less, "
             "bounds that are closer, as far as that is known in public, make a better fit"
