@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from snugdp.core.guarantee import Budget, Cost, Guarantee, Neighbours, RelationMismatchError
     from snugdp.core.outcome import Account, NotPrivate, Outcome, Receipt, Refused, Released, Unit, UnitMismatchError
     from snugdp.estimators.additive.curves import EffectCurve
-    from snugdp.estimators.advice import Advice, advise
     from snugdp.estimators.base import NotPrivateWarning, NotReleased
     from snugdp.estimators.explanation import Explanation
     from snugdp.estimators.files.model_file import load, save
+    from snugdp.estimators.forecasts.advice import Advice, advise
     from snugdp.estimators.registry import *  # noqa: F403  what its __all__ names
     from snugdp.estimators.workflows.pipelines import PrivacyWarning, check_pipeline
     from snugdp.ledger import (
@@ -191,7 +191,7 @@ _NAMES = {  # where public names live; estimators have a table of their own
     "snugdp.tables.schema.schema": "Boolean Category Coefficients Date Number Schema Spline",
     "snugdp.estimators.additive.curves": "EffectCurve",
     "snugdp.estimators.explanation": "Explanation",
-    "snugdp.estimators.advice": "Advice advise",
+    "snugdp.estimators.forecasts.advice": "Advice advise",
     "snugdp.estimators.base": "NotPrivateWarning NotReleased",
     "snugdp.estimators.files.model_file": "load save",
     "snugdp.estimators.workflows.pipelines": "PrivacyWarning check_pipeline",

@@ -10,7 +10,7 @@ import pytest
 
 import snugdp
 from snugdp.cli.terminal import bars
-from snugdp.estimators.forecast import forecast
+from snugdp.estimators.forecasts.forecast import forecast
 from snugdp.serial.costs import cost_from_json
 from tests.cli import people
 from tests.cli.people import charges, new_ledger, run

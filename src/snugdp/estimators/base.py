@@ -13,7 +13,7 @@ import numpy as np
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Receipt, Unit
 from snugdp.estimators.coefficients import deviations, shown
-from snugdp.estimators.usual import EVEN, Usual
+from snugdp.estimators.forecasts.usual import EVEN, Usual
 from snugdp.mechanisms.linear.base import Method
 from snugdp.noise import Noise, Simulation
 from snugdp.numerics.printed import printed_up

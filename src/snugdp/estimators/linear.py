@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from snugdp.estimators.forecasts.usual import FOUND, Spread, Usual, between_bounds, refuse
 from snugdp.estimators.intervals import WithIntervals
 from snugdp.estimators.methods.linear import INFERENCE, MEAN, METHODS, Recipe
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.targets import RealTarget
-from snugdp.estimators.usual import FOUND, Spread, Usual, between_bounds, refuse
 from snugdp.numerics.rationals import Real
 from snugdp.tables.layouts.standardised import StandardisedLayout
 from snugdp.tables.schema.kinds import Spline

@@ -18,6 +18,7 @@ from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, forecaster_of, refused, require_rows, with_fits
 from snugdp.estimators.coefficients import deviations, shown
 from snugdp.estimators.explanation import Explanation, explained
+from snugdp.estimators.forecasts.usual import EVEN, Spread, Usual, refuse
 from snugdp.estimators.importances import importances_of
 from snugdp.estimators.inputs import InputTable, NormBounds, rows_of
 from snugdp.estimators.methods.linear import Options, Recipe, check_persons, recipe_for
@@ -25,7 +26,6 @@ from snugdp.estimators.open.tables import standardised_rows
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.targets import Response
-from snugdp.estimators.usual import EVEN, Spread, Usual, refuse
 from snugdp.estimators.workflows.grids import Searched, ValidationScore, combinations, options_of
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
 from snugdp.mechanisms.linear.base import Design, Method, first_pass
@@ -106,7 +106,7 @@ class LinearModel(PrivateEstimator):
 
     def _plan_for(self, error: Real, n_features: int | None, rows: int | None, spread: Spread | None) -> Plan:
         """The plan at the smallest epsilon that is expected to bring an error."""
-        from snugdp.estimators.advice import advise
+        from snugdp.estimators.forecasts.advice import advise
 
         if rows is None:
             raise ValueError("error=... needs rows=..., a public guess of the number of rows")

@@ -14,7 +14,7 @@ from snugdp.propose.forecast import ROWS_LIKE, Amount, ErrorOf, FitForecast, For
 from snugdp.propose.plan import Plan, Step, StepNoise
 
 if TYPE_CHECKING:
-    from snugdp.estimators.advice import Advice
+    from snugdp.estimators.forecasts.advice import Advice
 
 MUCH = 4  # the epsilon above which a promise is weak
 MAX_NAMED = 6  # coefficients whose noise is listed one by one

@@ -24,7 +24,7 @@ from snugdp.tables.found import FoundBounds
 from snugdp.tables.found_lines import FoundLine, lines
 
 if TYPE_CHECKING:
-    from snugdp.estimators.forecast import Outlook
+    from snugdp.estimators.forecasts.forecast import Outlook
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -295,7 +295,7 @@ def _outlook(model: Any, rows: int | None) -> Outlook | None:
     """What was to be expected of it, where it is known how many rows there are about."""
     if rows is None or not hasattr(model, "_forecaster") or _selected(model.plan_):
         return None
-    from snugdp.estimators.forecast import forecast
+    from snugdp.estimators.forecasts.forecast import forecast
     from snugdp.propose.plan import whole_rows
 
     count = whole_rows(rows)

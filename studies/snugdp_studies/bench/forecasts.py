@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from snugdp.estimators.forecast import forecast
+from snugdp.estimators.forecasts.forecast import forecast
 from snugdp.estimators.linear import LinearRegression
 from snugdp.noise import Simulation
 from snugdp.tables.schema.schema import Number, Schema

@@ -36,7 +36,7 @@ from snugdp import (
     Schema,
     Simulation,
 )
-from snugdp.estimators.forecast import forecast
+from snugdp.estimators.forecasts.forecast import forecast
 from snugdp.estimators.open.fit import OpenFit
 from snugdp.mechanisms.bounds import sorts
 from snugdp.report.model import render, told

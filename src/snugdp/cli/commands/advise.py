@@ -62,7 +62,7 @@ def advise(
         if sample is not None and schema is None:
             raise ValueError("--sample needs the table or the schema too, which says what its columns are")
         asked = _asked(model, schema, options)
-        from snugdp.estimators.advice import advise as found
+        from snugdp.estimators.forecasts.advice import advise as found
 
         public = None if schema is None else sample_rows(sample, schema, asked.schema)
         told = found(asked, rows=rows, error=error, n_features=columns, sample=public, spread=spread_of(spread))

@@ -15,7 +15,7 @@ from snugdp.cli.samples import sample_rows, spread_of
 from snugdp.cli.terminal import bars, say
 
 if TYPE_CHECKING:
-    from snugdp.estimators.forecast import Outlook
+    from snugdp.estimators.forecasts.forecast import Outlook
     from snugdp.propose.forecast import FitForecast
 
 MAX_NAMED = 12
@@ -68,7 +68,7 @@ def plan(
 def _outlook(estimator: Any, rows: int, sample: Any, spread: Any) -> Outlook:
     from rich.console import Console
 
-    from snugdp.estimators.forecast import forecast
+    from snugdp.estimators.forecasts.forecast import forecast
 
     with Console(stderr=True).status("Looking ahead ..."):  # only at a terminal
         return forecast(estimator, rows, sample=sample, spread=spread)

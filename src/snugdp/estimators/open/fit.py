@@ -12,11 +12,11 @@ import numpy as np
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import Forecaster, forecaster_of, with_fits
+from snugdp.estimators.forecasts.usual import EVEN, Usual
 from snugdp.estimators.methods.linear import Options, check_persons, recipe_for
 from snugdp.estimators.open.tables import OpenInput, OpenTarget, declared_numbers, open_input, target_in, with_target
 from snugdp.estimators.persons import PersonRows
 from snugdp.estimators.targets import OpenClassTarget, OpenResponse, Response
-from snugdp.estimators.usual import EVEN, Usual
 from snugdp.mechanisms.bounds.preparation import PreparedRelease, TablePreparation, known_columns
 from snugdp.mechanisms.linear.base import Design, Fit, Method
 from snugdp.mechanisms.persons.weight_choice import WeightChoice, WeightedMethod

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Forecaster
-from snugdp.estimators.public_sample import PublicSample
-from snugdp.estimators.usual import SAMPLED, Spread, refuse
+from snugdp.estimators.forecasts.public_sample import PublicSample
+from snugdp.estimators.forecasts.usual import SAMPLED, Spread, refuse
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ROWS_LIKE, ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import snugdp
-from snugdp.estimators.forecast import forecast
-from snugdp.estimators.usual import between_bounds
+from snugdp.estimators.forecasts.forecast import forecast
+from snugdp.estimators.forecasts.usual import between_bounds
 
 SCHEMA = snugdp.Schema(
     {"a": snugdp.Number(0, 10), "b": snugdp.Number(-1, 1), "mark": snugdp.Boolean(), "y": snugdp.Number(0, 200)},

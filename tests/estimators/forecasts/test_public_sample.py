@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import snugdp
-from snugdp.estimators.forecast import forecast
-from snugdp.estimators.public_sample import PublicSample
+from snugdp.estimators.forecasts.forecast import forecast
+from snugdp.estimators.forecasts.public_sample import PublicSample
 from snugdp.noise import Simulation
 from snugdp.propose.forecast import ErrorOf
 

@@ -12,9 +12,9 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.estimators.base import Forecaster
-from snugdp.estimators.forecast import Outlook, forecaster, sample_ratio
-from snugdp.estimators.public_sample import PublicSample
-from snugdp.estimators.usual import SAMPLED, Spread
+from snugdp.estimators.forecasts.forecast import Outlook, forecaster, sample_ratio
+from snugdp.estimators.forecasts.public_sample import PublicSample
+from snugdp.estimators.forecasts.usual import SAMPLED, Spread
 from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
