@@ -1,6 +1,7 @@
 """How far a column moves the answer: ranges between bounds that are public or were found."""
 
 import datetime as dt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from snugdp.tables.layouts.standardised import StandardisedLayout
 
 
 def test_between_public_bounds_it_is_what_predictions_reach() -> None:
-    columns = {
+    columns: dict[str, Any] = {
         "age": Number(-5, 15),
         "hour": Spline(0, 24, cells=4),
         "city": Category(["Oslo", "Rome", "Lima"]),
@@ -42,7 +43,7 @@ def test_between_found_bounds_it_is_where_rows_were_seen() -> None:
     declared = Schema(
         {"wide": Number(), "flat": Number(), "none": Number(), "city": Category(), "y": Number()}, target="y"
     )
-    found = {
+    found: dict[str, FoundNumber | FoundLevels] = {
         "wide": FoundNumber(-1000, 1000, 1.0, 2.0, hull=(-2.0, 9.0)),
         "flat": FoundNumber(-9, 9, 4.0, 0.5, flag=Flag.CONSTANT, hull=(4.0, 4.0)),
         "none": FoundNumber(-1, 1, 0.0, 1.0, flag=Flag.NOT_FOUND),

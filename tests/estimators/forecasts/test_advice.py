@@ -70,6 +70,7 @@ def test_a_plan_for_an_error_has_it_and_so_has_a_plan_at_its_epsilon(spread: Any
     assert fit.error <= 0.5
     advice = snugdp.advise(asked, rows=5_000, error=0.5, spread=spread)
     assert plan == advice.plan
+    assert advice.epsilon is not None
     assert plan.budget == snugdp.Budget(advice.epsilon, 1e-6)
     there = snugdp.LinearRegression(advice.epsilon, 1e-6, schema=SCHEMA)
     assert there.plan(rows=5_000, spread=spread).forecast.fits == plan.forecast.fits

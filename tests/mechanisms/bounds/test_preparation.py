@@ -451,7 +451,12 @@ def test_predictions_do_not_pass_public_ends_nor_a_wall_at_zero() -> None:
 
 def test_features_between_public_bounds_are_looked_at_beside_open_ones() -> None:
     """How far their values are apart is not public, and bounds may be far too wide."""
-    columns = {"x": Number(-1000, 1000), "s": Number(0, 1), "d": Date("2000-01-01", "2030-01-01"), "y": Number(0, 9)}
+    columns: dict[str, Any] = {
+        "x": Number(-1000, 1000),
+        "s": Number(0, 1),
+        "d": Date("2000-01-01", "2030-01-01"),
+        "y": Number(0, 9),
+    }
     closed = Schema({**columns, "c": Category(["u", "v"])}, target="y")
     assert TablePreparation(closed, BUDGET)._looked_at == ()
     declared = Schema({**columns, "t": Number(1e9, 1e9 + 1), "z": Number()}, target="y")
