@@ -70,6 +70,7 @@ TOPICS = (
     "bends",
     "voters",
     "found_classes",
+    "least_squares",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

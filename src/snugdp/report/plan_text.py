@@ -71,6 +71,7 @@ STEPS = {
     "covariance-matrices": "Hessian and covariance of the scores, for standard errors, symmetric {law} noise",
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
+    "target-squares": "sum of the squared targets, with {law} noise",
     "mean-target-size": "mean size of the targets, with {law} noise",
     "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
     "cell-sorts": "whether {times} columns hold numbers, dates or text, {law} noise of {scale} on each count",
@@ -248,6 +249,8 @@ NOTES = {
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
     'in a linear model, target="mean" estimates the mean, with more noise',
+    "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
+    "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean",
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
     "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
     "in them",

@@ -153,6 +153,20 @@ class RunCost:
         return Atom((whole, whole), (whole, Branch(_ZERO, shift)))
 
     @property
+    def gaussian_instead(self) -> Fraction:
+        """Mu squared of Gaussian releases that may take the run's place, chosen by what was released before.
+
+        Guarantee: whichever is chosen, it costs no more than the run: its atom, and its failure (linear.proof.md,
+        Theorem 3). For single rows and losses of class T.
+
+        >>> RunCost(Fraction(1, 16), Fraction(1, 2), "class_t_sharp").gaussian_instead
+        Fraction(1, 16)
+        """
+        if self.unit != "row" or self.kind not in ("class_t", "class_t_sharp"):
+            raise ValueError("what may take the place of a run is proved for single rows and losses of class T alone")
+        return self.m_squared
+
+    @property
     def gaussian_squared(self) -> Fraction:
         """A square of mu such that the run is mu-Gaussian DP: a cost that composes without atoms.
 

@@ -1,6 +1,7 @@
 """A line on whitened rows, which are shortened with their targets: a robust run, and its covariance for intervals.
 
-Proof: ``whitened.proof.md``, Theorem 1; the numbers in the comments are those of its algorithm.
+Where rows are so many that noise does not matter, and no intervals are asked for, it ends in least squares instead.
+Proof: ``whitened.proof.md``, Theorems 1 and 3; the numbers in the comments are those of the algorithm.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.objective.run import Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
+from snugdp.mechanisms.inference.least_squares import LeastSquares
 from snugdp.mechanisms.inference.whitening import (
+    Cells,
     WhitenedFit,
     WhitenedMethod,
     WhitenedParts,
@@ -30,21 +33,22 @@ from snugdp.mechanisms.objective.perturbation import (
     root_above,
     root_below,
 )
-from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, TargetLooks
+from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, SquareSum, TargetLooks
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.spine import certify_and_release
+from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.rows import Rows
 
 THEOREMS = {True: theorem("linear-inference/1"), False: theorem("linear-whitened/1")}  # by whether it has intervals
 
-# Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices; the rest is the run.
-_SHARES = tuple(Fraction(part, 100) for part in (3, 3, 6, 2, 13))
+# Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices with intervals, or
+# without them the squares of the targets; the rest is the run.
+_SHARES = tuple(Fraction(part, 1000) for part in (30, 30, 60, 20, 130, 2))
 _SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
@@ -58,11 +62,13 @@ class _LineParts(WhitenedParts):
 
     looks: TargetLooks
     run: Perturbation
+    squares: SquareSum | None
 
     @property
     def cost(self) -> Cost:
         """All of it."""
-        return Cost(mu_squared=self.whitening.mu_squared) + self.looks.cost + self.run.cost
+        looks = self.looks.cost if self.squares is None else self.looks.cost + self.squares.cost
+        return Cost(mu_squared=self.whitening.mu_squared) + looks + self.run.cost
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +78,7 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     left = total - beside
     if left <= 0:
         raise nothing_left(beside)
-    asked = (design.row_map.constant, True, True, True, intervals)
+    asked = (design.row_map.constant, True, True, True, intervals, not intervals)
     shares = [share if wanted else Fraction(0) for share, wanted in zip(_SHARES, asked, strict=True)]
     mus = [root_below(share * left) for share in shares]
     m, rows = root_below((1 - sum(shares)) * left), whitened_design(design.entries)
@@ -82,7 +88,8 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     centre = MeanTarget(design, mus[0]) if mus[0] else None
     noise = float(_USUAL / m)
     whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_SHORTENED_SHARE, noise=noise)
-    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run)
+    squares = SquareSum(design, mus[5]) if mus[5] else None
+    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run, squares)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
     return parts
@@ -113,11 +120,22 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         tau = tau_for(sizes, sizes.rows * float(run.m) / directions, float(self.budget.epsilon), design)
         return replace(run, design=design, loss=LogCosh(tau))
 
+    @property
+    def _least_squares(self) -> LeastSquares | None:
+        """The other end, which has no intervals."""
+        parts = self._planned
+        if parts.squares is None:
+            return None
+        mean = parts.looks.centre.mu if parts.looks.centre else Fraction(0)
+        instead = parts.run.run.gaussian_instead
+        return LeastSquares(self.design, parts.whitening.gram, mean, parts.squares, instead, self.basis)
+
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run = self._planned.run
+        run, least_squares = self._planned.run, self._least_squares
         before, after = self._whitening.steps()
-        needed = (self._whitening.note(_TOLD),) if self.intervals else ()
+        needed = self._whitening.note(_TOLD) if least_squares is None else least_squares.note(_GUESS)
+        squares = () if least_squares is None else (least_squares.squares.step("squares", "target-squares"),)
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,
@@ -125,37 +143,47 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
             (
                 *self._planned.looks.steps(),
                 *before,
+                *squares,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
                 *after,
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            Forecast(notes=(Note("robust-line"), *needed)),
+            Forecast(notes=(Note("robust-line"), needed)),
             self.budget,
         )
 
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and targets of about a fifth of their bound."""
+        least_squares = self._least_squares
+        if least_squares is not None and rows >= least_squares.least_rows(_GUESS):
+            return least_squares.forecast(rows, _GUESS)
         return self._run(Sizes(float(rows), _GUESS, 1.0)).forecast(rows)
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
         """Pay, look, release."""
-        return certify_and_release(self.plan(), self, self, rows, context)
+        return release(self.plan(), self, rows, context)
 
-    def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
-        """The private centre and sizes."""
+    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
+        """Look at what one pass tells, and end in least squares or in a run."""
         data.map(lambda table: table.read(keep=True))  # for all of the passes below
-        looks = self._planned.looks
-        centre, counts = looks.draw(data, noise)  # 1, 2
-        return Sizes.read(counts, float(looks.sizes.deviation), centre)
+        looks, least_squares = self._planned.looks, self._least_squares
+        centre = looks.draw_centre(data, noise)  # 1
+        gram = self._whitening.draw_gram(data, noise)
+        if least_squares is not None:
+            squares = least_squares.squares.draw(data, noise.at("squares"))  # 2
+            if least_squares.pays(gram, squares, centre):
+                fit = least_squares.draw(data, gram, noise.at("release"))  # 3
+                return replace(fit, released={**fit.released, "centre": float(centre)})
+        return self._whitened(data, gram, centre, noise)
 
-    def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> WhitenedFit:
-        """Whiten and run; for intervals take both matrices at the result."""
-        whitening, run = self._whitening, self._run(certificate)
-        matrix, released = whitening.draw(data, noise)  # 3
+    def _whitened(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> WhitenedFit:
+        """Look at the sizes of targets, whiten and run; for intervals take both matrices at the result."""
+        whitening, sizes = self._whitening, self._planned.looks.sizes
+        counts = self._planned.looks.draw_sizes(data, centre, noise)  # 4
+        run = self._run(Sizes.read(counts, float(sizes.deviation), centre))
+        matrix, released = whitening.follow(gram, data, noise)  # 5
         rows = whitening.whitened(data, matrix, "shorten")
-        start = constant_line(matrix, certificate.centre)
-        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 4
+        start = constant_line(matrix, centre)
+        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 6
         numbers = {name: value for name, value in run.released.items() if name != "noise_at_most"}  # of whitened rows
-        return WhitenedFit(
-            theta, None, {**numbers, **released, "centre": float(certificate.centre)}, directions, equation
-        )
+        return WhitenedFit(theta, None, {**numbers, **released, "centre": float(centre)}, directions, equation)

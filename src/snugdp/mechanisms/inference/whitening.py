@@ -37,6 +37,7 @@ from snugdp.tables.rows import Rows
 
 Floats: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
+Cells: TypeAlias = list[list[int]]
 
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
@@ -119,10 +120,17 @@ class Whitening:
 
     def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Matrix, dict[str, float]]:
         """The matrix that rows are multiplied with; and the radius and about the number of rows."""
+        return self.follow(self.draw_gram(data, noise), data, noise)
+
+    def draw_gram(self, data: Secret[Rows], noise: Noise) -> Cells:
+        """X'X with noise, in cells squared."""
+        return noisy_gram(data, self.design, self.gram**2, noise.at("gram"))  # 1
+
+    def follow(self, gram: Cells, data: Secret[Rows], noise: Noise) -> tuple[Matrix, dict[str, float]]:
+        """The same as ``draw``, once X'X was released."""
         basis = np.eye(self.design.entries) if self.basis is None else np.array(self.basis)
-        cells = noisy_gram(data, self.design, self.gram**2, noise.at("gram"))  # 1
-        gram = np.array([[float(n * self.design.unit**2) for n in line] for line in cells])
-        values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
+        floats = np.array([[float(n * self.design.unit**2) for n in line] for line in gram])
+        values, vectors = np.linalg.eigh(basis.T @ floats @ basis)
         square = float(self.design.x_squared)
         floor = _FLOOR * square / float(self.gram) * math.sqrt(2 * len(values))
         roots = (vectors / np.sqrt(np.maximum(values, 0.0) + floor)) @ vectors.T

@@ -106,6 +106,26 @@ class MeanTarget(DesignRelease):
 
 
 @dataclass(frozen=True)
+class SquareSum(DesignRelease):
+    """The sum of the squared targets.
+
+    Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 4).
+    """
+
+    @property
+    def deviation(self) -> Fraction:
+        """Of the noise, in squared bounds."""
+        return 1 / self.mu
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> float:
+        """The released sum, in squared bounds on a target."""
+        square = self.design.row_map.target_limit**2
+        sums = rows.map(lambda r: [one_of_each(r, self.design).moments().square()])
+        (total,) = noise.add_integers(sums, Gaussian(square / self.mu))
+        return total / square
+
+
+@dataclass(frozen=True)
 class SizeHistogram(DesignRelease):
     """Noisy numbers of rows by the size of their residual, each bin smaller than the one before by the root of 2.
 
@@ -151,8 +171,16 @@ class TargetLooks:
 
     def draw(self, rows: Secret[Rows], noise: Noise) -> tuple[Fraction, list[int]]:
         """The released mean, 0 without an intercept, and the noisy counts of distances from it by size."""
-        centre = Fraction(0) if self.centre is None else self.centre.draw(rows, noise.at("centre"))
-        return centre, self.sizes.draw(rows, noise.at("sizes"), constant_at(centre, self.sizes.design))
+        centre = self.draw_centre(rows, noise)
+        return centre, self.draw_sizes(rows, centre, noise)
+
+    def draw_centre(self, rows: Secret[Rows], noise: Noise) -> Fraction:
+        """The released mean, 0 without an intercept."""
+        return Fraction(0) if self.centre is None else self.centre.draw(rows, noise.at("centre"))
+
+    def draw_sizes(self, rows: Secret[Rows], centre: Fraction, noise: Noise) -> list[int]:
+        """The noisy counts of distances from a centre that was released."""
+        return self.sizes.draw(rows, noise.at("sizes"), constant_at(centre, self.sizes.design))
 
 
 def constant_at(centre: Fraction, design: Design) -> tuple[Fraction, ...]:

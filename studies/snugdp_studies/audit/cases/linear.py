@@ -48,6 +48,7 @@ _ATOMS = (
 )  # their costs are curves of perturbed objectives, not sums of parts
 _TIGHTEST = {"sufficient": (1, False), "descent": (1, True), "objective, pseudo-Huber": (1, True)}  # not pair 0, there
 _BLOCK, _FEW = 8192, 20  # rows
+_NEARLY_ENOUGH = 5350  # rows with which noise decides how a line on whitened rows ends
 _NEED_ROWS = ("ops_balanced", "descent")
 
 
@@ -95,6 +96,30 @@ def _with_intervals(name: str, **given: Any) -> Case[tables.Table]:
         group="linear",
         worst=lambda: pairs(2, intercept=True),
         random=partial(tables.with_targets, d=2, target=tables.number, odd=tables.odd_number, least=1),
+        tight=False,
+        parts=False,
+    )
+
+
+def _many_rows() -> Case[tables.Table]:
+    """So many rows that the line ends in least squares, or nearly: beside them one that is at its bounds, or odd."""
+    enough, short = (tables.spread_out(n, 2) for n in (20_000, _NEARLY_ENOUGH))
+
+    def random(generator: tables.Generator) -> tuple[tables.Table, tables.Table]:
+        one = tables.with_targets(generator, 2, tables.number, tables.odd_number, least=1, most=1)[0]
+        many = enough if generator.random() < 0.5 else short
+        return tables.more(many, one[0][-1], one[1][-1]), many
+
+    return fitting(
+        "linear: whitened, many rows",
+        LinearRegression,
+        {"epsilon": EPSILON, "delta": DELTA, "method": "whitened", "x_norm": 1, "y_bound": 1},
+        n_features=2,
+        group="linear",
+        worst=lambda: [
+            (tables.more(many, _AXIS[2], target), many) for many in (enough, short) for target in (1.0, -1.0)
+        ],
+        random=random,
         tight=False,
         parts=False,
     )
@@ -227,6 +252,7 @@ def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table
 
 MAKERS: dict[str, Callable[[], Case[Any]]] = {
     **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
+    "linear: whitened, many rows": _many_rows,
     "linear: intervals": partial(_with_intervals, "linear: intervals", x_norm=1, y_bound=1),
     "linear: mean": partial(_with_intervals, "linear: mean", target="mean", x_norm=1, y_bound=1),
     "linear: intervals, bounds found": partial(_with_intervals, "linear: intervals, bounds found"),

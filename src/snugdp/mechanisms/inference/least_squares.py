@@ -1,0 +1,127 @@
+"""Least squares in place of a run, where rows are so many that its noise does not matter: one pass over the table.
+
+Proof: ``least_squares.proof.md``, whose line numbers the comments carry.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snugdp.core.guarantee import Cost
+from snugdp.mechanisms.linear.base import Design, Fit
+from snugdp.mechanisms.linear.noisy_sums import noisy_cross, noisy_gram
+from snugdp.mechanisms.linear.sufficient import (
+    FitUnits,
+    NoisySpectrum,
+    cross_floats,
+    even_spectrum,
+    forecast_of,
+    gram_floats,
+    solution_noise,
+    typical,
+)
+from snugdp.mechanisms.objective.scale import SquareSum
+from snugdp.noise import Noise
+from snugdp.propose.forecast import Accuracy, Note
+from snugdp.secrecy.secret import Secret
+from snugdp.tables.rows import Rows
+
+Cells = list[list[int]]
+Floats = NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-4  # of the variance of the target: what noise may add to the squared error of a prediction
+_CLEAR_EIGENVALUE = 4.0  # times the norm of the noise: from here on a direction is known
+_CLEAR = 3.0  # deviations of noise
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """X'X again and X'y with noise, with what a run would have cost; and when that is the better end.
+
+    ``gram``: mu of the noisy X'X that was released before. ``mean``: that of the mean of the targets, 0 without an
+    intercept. ``squares``: the release of y'y, which only the choice needs. ``mu_squared``: what the run leaves.
+    ``basis``: orthonormal columns that span what is identified.
+
+    Guarantee: ``draw`` costs ``mu_squared``, when one row comes or goes (``least_squares.proof.md``, Lemma 1).
+    """
+
+    design: Design
+    gram: Fraction
+    mean: Fraction
+    squares: SquareSum
+    mu_squared: Fraction
+    basis: tuple[tuple[float, ...], ...] | None = None
+
+    @cached_property
+    def _deviations(self) -> tuple[float, float]:
+        """Of the noise of X'X, of both releases together, and of X'y; in units of the bounds."""
+        half = float(self.mu_squared) / 2
+        return 1 / math.sqrt(float(self.gram) ** 2 + half), 1 / math.sqrt(half)
+
+    @property
+    def _directions(self) -> Floats:
+        return np.eye(self.design.entries) if self.basis is None else np.array(self.basis)
+
+    def pays(self, gram: Cells, squares: float, centre: Fraction) -> bool:
+        """Whether noise would add next to nothing, by what was released: X'X, y'y in squared bounds, and the mean."""
+        own, basis = gram_floats(gram, self.design), self._directions
+        values = np.linalg.eigvalsh(basis.T @ own @ basis)
+        norm = math.sqrt(2 * len(values)) / float(self.gram)
+        if values[0] < _CLEAR_EIGENVALUE * norm:
+            return False
+        return self._excess(values - norm, squares) <= _NEGLIGIBLE * self._spread(own, squares, centre)
+
+    def _excess(self, values: Floats, squares: float) -> float:
+        """Of all squared errors together; no fitted line is larger than the targets, which bounds its coefficients."""
+        of_gram, of_cross = self._deviations
+        size = max(squares, 0.0) / float(values.min())
+        return float(((of_cross**2 + of_gram**2 * size / 2) / values).sum())
+
+    def _spread(self, gram: Floats, squares: float, centre: Fraction) -> float:
+        """The squared distances of the targets from their mean, and no more than noise leaves certain."""
+        sure = squares - _CLEAR / float(self.squares.mu)
+        if not self.design.row_map.constant:
+            return sure
+        one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
+        part = float(centre / self.design.y_bound)
+        return sure - part**2 * gram[-1, -1] / one - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
+
+    def draw(self, data: Secret[Rows], gram: Cells, noise: Noise) -> Fit:
+        """Both sums, and the line that follows from them and from the first X'X."""
+        design, units, basis, half = self.design, FitUnits.of(self.design), self._directions, self.mu_squared / 2
+        again = gram_floats(noisy_gram(data, design, half, noise), design)  # 1
+        right = cross_floats(noisy_cross(data, design, half, noise), design)  # 2
+        first = float(self.gram) ** 2 / (float(self.gram) ** 2 + float(half))
+        both = first * gram_floats(gram, design) + (1 - first) * again
+        spectrum = NoisySpectrum.of(basis.T @ both @ basis)
+        own = spectrum.solve(basis.T @ right, 0.0)  # 3
+        variances = solution_noise(spectrum, 0.0, *self._deviations, float(np.linalg.norm(own)))
+        details = {"lowest": spectrum.lowest * units.x**2}
+        return Fit(units.theta(basis @ own), typical(variances) * units.y / units.x, details)
+
+    def least_rows(self, size: float) -> int:
+        """From how many rows on it pays, spread evenly over all directions; targets of such a size, in bounds."""
+        of_gram, of_cross = self._deviations
+        d = self.design.entries
+        return math.ceil(d * math.sqrt((of_cross**2 / size**2 + of_gram**2 * d / 2) / _NEGLIGIBLE))
+
+    def note(self, size: float) -> Note:
+        """What a plan says of it."""
+        return Note("least-squares-with-many-rows", {"rows": self.least_rows(size)})
+
+    def forecast(self, rows: int, size: float) -> Accuracy:
+        """For rows spread evenly, and targets of such a size, in bounds."""
+        spectrum = even_spectrum(rows, self.design)
+        length = size * math.sqrt(self.design.entries)
+        return forecast_of(solution_noise(spectrum, 0.0, *self._deviations, length), self.design)
+
+    @property
+    def cost(self) -> Cost:
+        """Of y'y, which is released whichever end is chosen."""
+        return self.squares.cost
