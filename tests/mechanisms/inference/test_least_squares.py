@@ -133,6 +133,6 @@ def test_the_atom_of_a_run_is_above_a_gaussian_release_in_both_directions(kind: 
 def test_what_is_not_proved_has_no_gaussian_release_in_its_place() -> None:
     for kind in ("logistic", "log_cosh", "sign_changing"):
         with pytest.raises(ValueError, match="class T alone"):
-            _ = RunCost(Fraction(1, 16), Fraction(1, 2), kind).gaussian_instead  # type: ignore[arg-type]
+            _ = RunCost(Fraction(1, 16), Fraction(1, 2), kind).gaussian_instead
     with pytest.raises(ValueError, match="single rows"):
         _ = RunCost(Fraction(1, 16), Fraction(1, 2), "class_t", unit="person").gaussian_instead

@@ -71,7 +71,7 @@ class LeastSquares:
     def pays(self, gram: Cells, squares: float, centre: Fraction) -> bool:
         """Whether noise would add next to nothing, by what was released: X'X, y'y in squared bounds, and the mean."""
         own, basis = gram_floats(gram, self.design), self._directions
-        values = np.linalg.eigvalsh(basis.T @ own @ basis)
+        values: Floats = np.linalg.eigvalsh(basis.T @ own @ basis).astype(np.float64)
         norm = math.sqrt(2 * len(values)) / float(self.gram)
         if values[0] < _CLEAR_EIGENVALUE * norm:
             return False
@@ -90,7 +90,8 @@ class LeastSquares:
             return sure
         one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
         part = float(centre / self.design.y_bound)
-        return sure - part**2 * gram[-1, -1] / one - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
+        rows = float(gram[-1, -1]) / one
+        return sure - part**2 * rows - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
 
     def draw(self, data: Secret[Rows], gram: Cells, noise: Noise) -> Fit:
         """Both sums, and the line that follows from them and from the first X'X."""
