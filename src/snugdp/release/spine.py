@@ -86,6 +86,29 @@ def release_if_drawn(
     return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
 
 
+class LookingMechanism(Protocol[Data_contra, Certificate_co, Output_co]):
+    """What is released after looks at the data that decide how it goes on."""
+
+    def draw(self, data: Secret[Data_contra], noise: Noise) -> tuple[Certificate_co, Output_co]:
+        """One draw: what was seen on the way, which is released as well, and the output."""
+        ...
+
+
+def look_and_release(
+    plan: Plan, mechanism: LookingMechanism[Data, Certificate, Output], data: Secret[Data], context: ReleaseContext
+) -> Outcome[Output]:
+    """What is private on all data alike, and shows what it has seen on the way as a certificate: nothing to test.
+
+    Guarantee: the plan's cost, which is the mechanism's own (``spine.proof.md``, Theorem A0).
+    """
+
+    def walk(noise: Noise, _: object) -> StoredOutcome:
+        seen, output = mechanism.draw(data, noise)  # 4. release
+        return StoredOutcome(refused=False, value=output, certificate=seen)
+
+    return context.pay(plan, walk)  # 1. pay; 2. the outcome of this charge, if there is one
+
+
 def release_or_refuse(
     plan: Plan, test: PrivateTest[Data], mechanism: Mechanism[Data, Output], data: Secret[Data], context: ReleaseContext
 ) -> Outcome[Output]:

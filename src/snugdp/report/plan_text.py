@@ -63,6 +63,7 @@ STEPS = {
     "cross": "X'y with {law} noise of {scale}",
     "gradient": "a gradient with {law} noise of {scale}",
     "gram-matrix": "X'X with symmetric {law} noise, to whiten rows",
+    "gram-matrix-for-choice": "X'X with symmetric {law} noise, to tell whether rows are very many",
     "row-lengths": "histogram of the lengths of whitened rows, {law} noise of {scale} in a bin",
     "whitened-gram-matrix": "Z'Z of the whitened rows Z, with symmetric {law} noise",
     "pilot-line": "sums for a pilot line, with {law} noise",

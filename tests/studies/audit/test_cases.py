@@ -69,7 +69,7 @@ PROOFS = {
     "mechanisms/persons/persons": "persons: sum, private cap",
     "mechanisms/objective/adaptive": "linear: adaptive",
     "mechanisms/inference/whitened": "linear: intervals",
-    "mechanisms/inference/least_squares": "linear: whitened, many rows",
+    "mechanisms/linear/least_squares": "linear: whitened, many rows",
     "mechanisms/inference/mean": "linear: mean",
     "mechanisms/components/base": "pca: gauss, private centre",
     "mechanisms/linear/descent": "linear: descent",

@@ -14,7 +14,6 @@ from snugdp.accounting import gaussian
 from snugdp.accounting.objective.run import Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome
-from snugdp.mechanisms.inference.least_squares import LeastSquares
 from snugdp.mechanisms.inference.whitening import (
     Cells,
     WhitenedFit,
@@ -25,6 +24,7 @@ from snugdp.mechanisms.inference.whitening import (
     whitened_design,
 )
 from snugdp.mechanisms.linear.base import Design, Fit, KeepsRows
+from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
@@ -39,7 +39,7 @@ from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.spine import release
+from snugdp.release.spine import look_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.losses.losses import LogCosh
 from snugdp.tables.rows import Rows
@@ -128,14 +128,14 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
             return None
         mean = parts.looks.centre.mu if parts.looks.centre else Fraction(0)
         instead = parts.run.run.gaussian_instead
-        return LeastSquares(self.design, parts.whitening.gram, mean, parts.squares, instead, self.basis)
+        return LeastSquares(self.design, parts.whitening.gram, mean, parts.squares.mu, instead, self.basis)
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run, least_squares = self._planned.run, self._least_squares
+        run, squares, least_squares = self._planned.run, self._planned.squares, self._least_squares
         before, after = self._whitening.steps()
         needed = self._whitening.note(_TOLD) if least_squares is None else least_squares.note(_GUESS)
-        squares = () if least_squares is None else (least_squares.squares.step("squares", "target-squares"),)
+        again = () if squares is None else (squares.step("squares", "target-squares"),)
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,
@@ -143,7 +143,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
             (
                 *self._planned.looks.steps(),
                 *before,
-                *squares,
+                *again,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
                 *after,
             ),
@@ -160,30 +160,31 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         return self._run(Sizes(float(rows), _GUESS, 1.0)).forecast(rows)
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, look, release."""
-        return release(self.plan(), self, rows, context)
+        """Pay, look, release. The outcome's certificate is a ``Sizes``, or None for least squares."""
+        return look_and_release(self.plan(), self, rows, context)
 
-    def draw(self, data: Secret[Rows], noise: Noise) -> Fit:
+    def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Sizes | None, Fit]:
         """Look at what one pass tells, and end in least squares or in a run."""
         data.map(lambda table: table.read(keep=True))  # for all of the passes below
-        looks, least_squares = self._planned.looks, self._least_squares
+        looks, squares, least_squares = self._planned.looks, self._planned.squares, self._least_squares
         centre = looks.draw_centre(data, noise)  # 1
         gram = self._whitening.draw_gram(data, noise)
-        if least_squares is not None:
-            squares = least_squares.squares.draw(data, noise.at("squares"))  # 2
-            if least_squares.pays(gram, squares, centre):
-                fit = least_squares.draw(data, gram, noise.at("release"))  # 3
-                return replace(fit, released={**fit.released, "centre": float(centre)})
+        if squares is not None and least_squares is not None:
+            size = squares.draw(data, noise.at("squares"))  # 2
+            if least_squares.pays(gram, size, centre):
+                return None, least_squares.draw(data, gram, centre, noise.at("release"))  # 3
         return self._whitened(data, gram, centre, noise)
 
-    def _whitened(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> WhitenedFit:
+    def _whitened(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> tuple[Sizes, WhitenedFit]:
         """Look at the sizes of targets, whiten and run; for intervals take both matrices at the result."""
-        whitening, sizes = self._whitening, self._planned.looks.sizes
-        counts = self._planned.looks.draw_sizes(data, centre, noise)  # 4
-        run = self._run(Sizes.read(counts, float(sizes.deviation), centre))
+        whitening, looks = self._whitening, self._planned.looks
+        counts = looks.draw_sizes(data, centre, noise)  # 4
+        sizes = Sizes.read(counts, float(looks.sizes.deviation), centre)
+        run = self._run(sizes)
         matrix, released = whitening.follow(gram, data, noise)  # 5
         rows = whitening.whitened(data, matrix, "shorten")
         start = constant_line(matrix, centre)
         theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 6
         numbers = {name: value for name, value in run.released.items() if name != "noise_at_most"}  # of whitened rows
-        return WhitenedFit(theta, None, {**numbers, **released, "centre": float(centre)}, directions, equation)
+        details = {**numbers, **released, "centre": float(centre)}
+        return sizes, WhitenedFit(theta, None, details, directions, equation)

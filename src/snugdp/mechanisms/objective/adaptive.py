@@ -25,8 +25,10 @@ from snugdp.accounting.objective import glm
 from snugdp.accounting.objective.multiclass import SoftmaxBound
 from snugdp.accounting.objective.run import CLASS_C, Kind
 from snugdp.core.guarantee import Budget, Cost
-from snugdp.core.outcome import Outcome
+from snugdp.core.outcome import Outcome, Unit
 from snugdp.mechanisms.linear.base import Design, Fit, SumsRows, check_budget, of_design
+from snugdp.mechanisms.linear.least_squares import LeastSquares
+from snugdp.mechanisms.linear.noisy_sums import noisy_gram
 from snugdp.mechanisms.objective.class_means import ClassStart
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses, check_losses
 from snugdp.mechanisms.objective.perturbation import (
@@ -54,16 +56,17 @@ from snugdp.mechanisms.objective.scale import (
     RowRadius,
     SizeHistogram,
     Spread,
+    SquareSum,
     TargetLooks,
     constant_at,
 )
 from snugdp.mechanisms.objective.shrinkage import unshrunk
 from snugdp.noise import Noise
-from snugdp.propose.forecast import Accuracy
+from snugdp.propose.forecast import Accuracy, Forecast
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
 from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
-from snugdp.release.spine import certify_and_release
+from snugdp.release.spine import certify_and_release, look_and_release
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows, undo_affine
 from snugdp.tables.losses.losses import LogCosh, Softmax
@@ -73,8 +76,9 @@ from snugdp.tables.rows import Rows
 LINEAR, GLM = theorem("linear-adaptive/1"), theorem("glm-adaptive/1")
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
-_SIZES_SHARE = Fraction(4, 100)  # of M squared: the histogram
-_TARGET_SHARE = Fraction(1, 100)  # of M squared: the mean of the targets, where there is an intercept
+# Of M squared: the histogram; the mean of the targets, where there is an intercept; and X'X and y'y, which need very
+# many rows anyway.
+_LINE_SHARES = tuple(Fraction(part, 1000) for part in (40, 10, 2, 1))
 _CLEAR_BIN, _SURE_BIN = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
 _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like so many deviations
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
@@ -111,12 +115,13 @@ class _Parts(Generic[C, S, R]):
     sizes: S
     runs: tuple[R, ...]
     start: ClassStart | None = None
+    choice: ChoiceOfEnd | None = None
 
     @property
     def before(self) -> Cost:
         """What is released before the runs costs."""
-        looks = self.sizes.cost if self.centre is None else self.centre.cost + self.sizes.cost
-        return looks if self.start is None else looks + self.start.cost
+        looks = (self.centre, self.sizes, self.start, self.choice)
+        return sum((look.cost for look in looks if look is not None), Cost())
 
     @property
     def cost(self) -> Cost:
@@ -160,6 +165,39 @@ class Sizes:
         return cls(max(rows, guessed / 2), mean, _tail(sure, middles), top, centre)
 
 
+@dataclass(frozen=True)
+class ChoiceOfEnd:
+    """What tells whether rows are so many that least squares may take the place of the run: X'X, and y'y.
+
+    Guarantee: ``cost``, when one row comes or goes (``linear/sufficient.proof.md``, Lemma 1, and ``scale.proof.md``,
+    Theorem 4).
+    """
+
+    design: Design
+    gram: Fraction
+    squares: SquareSum
+
+    @property
+    def cost(self) -> Cost:
+        """Of both."""
+        return Cost(mu_squared=self.gram**2) + self.squares.cost
+
+    def steps(self) -> tuple[Step, ...]:
+        """Those of a plan."""
+        gram = Step("gram", StepKind.STATISTIC, StepNoise("gram-matrix-for-choice", "gaussian"), Cost(mu=self.gram))
+        return gram, self.squares.step("squares", "target-squares")
+
+    def end(self, centre: MeanTarget | None, run: Perturbation) -> LeastSquares:
+        """The other end, with what the run costs."""
+        mean = centre.mu if centre else Fraction(0)
+        return LeastSquares(self.design, self.gram, mean, self.squares.mu, run.run.gaussian_instead)
+
+    def draw(self, data: Secret[Rows], noise: Noise) -> tuple[list[list[int]], float]:
+        """Both, with noise."""
+        gram = noisy_gram(data, self.design, self.gram**2, noise.at("gram"))
+        return gram, self.squares.draw(data, noise.at("squares"))
+
+
 @lru_cache(maxsize=64)
 def _linear_parts(design: Design, budget: Budget, beside: Fraction) -> _Parts[MeanTarget, SizeHistogram, Perturbation]:
     """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
@@ -167,17 +205,20 @@ def _linear_parts(design: Design, budget: Budget, beside: Fraction) -> _Parts[Me
     left = 1 - beside / total if total else Fraction(0)
     if left <= 0:
         raise nothing_left(beside)
-    shares = (_SIZES_SHARE * left, (_TARGET_SHARE if design.row_map.constant else Fraction(0)) * left)
+    chooses = design.protects is Unit.ROW
+    asked = (True, design.row_map.constant, chooses, chooses)
+    shares = [share * left if wanted else Fraction(0) for share, wanted in zip(_LINE_SHARES, asked, strict=True)]
     (m,), mu = affordable(budget, [left - sum(shares)], sum(shares, Fraction(0)))
-    square = total if beside else mu**2 / sum(shares)  # alone, both together are rounded down to mu
-    sizes, centre = (root_below(square * share) for share in shares)
-    gaussians = root_below(beside + sizes**2 + centre**2) + _LAST_BIT if beside else mu
+    square = total if beside else mu**2 / sum(shares)  # alone, all together are rounded down to mu
+    sizes, centre, gram, squares = mus = [root_below(square * share) for share in shares]
+    gaussians = root_below(beside + sum(part**2 for part in mus)) + _LAST_BIT if beside else mu
     least, sharp = least_sharp_ridge(design, budget, m, gaussians)
     ridge = max(least, _MIN_RIDGE * design.together * design.x_squared)
     mean = MeanTarget(design, centre) if centre else None
     kind: Kind = "class_t_sharp" if sharp else "class_t"
     run = Perturbation(design, LogCosh(design.y_bound), m, ridge, kind)  # its cost is the same at every scale
-    return _Parts(mean, SizeHistogram(design, sizes), (run,)).within(budget, beside)
+    choice = ChoiceOfEnd(design, gram, SquareSum(design, squares)) if chooses else None
+    return _Parts(mean, SizeHistogram(design, sizes), (run,), choice=choice).within(budget, beside)
 
 
 @dataclass(frozen=True)
@@ -214,6 +255,11 @@ class Adaptive:
         return TargetLooks(self._parts.centre, self._parts.sizes)
 
     @property
+    def _least_squares(self) -> LeastSquares | None:
+        parts = self._parts
+        return None if parts.choice is None else parts.choice.end(parts.centre, parts.runs[0])
+
+    @property
     def _m(self) -> float:
         return float(self._parts.runs[0].m)
 
@@ -241,38 +287,48 @@ class Adaptive:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run = self._planned
+        run, choice = self._planned, self._parts.choice
         return Plan(
             LINEAR.title,
             LINEAR,
             (
                 *self._looks.steps(),
+                *(() if choice is None else choice.steps()),
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            robust_line(run.noise_at_most),
+            self._expected(run),
             self.budget,
             self.design.protects,
         )
 
+    def _expected(self, run: Perturbation) -> Forecast:
+        expected, other = robust_line(run.noise_at_most), self._least_squares
+        return expected if other is None else replace(expected, notes=(*expected.notes, other.note(2 * _GUESS)))
+
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly, and targets of about a fifth of their bound."""
+        other = self._least_squares
+        if other is not None and rows >= other.least_rows(2 * _GUESS):
+            return other.forecast(rows, 2 * _GUESS)
         return self._run(self.tau(Sizes(float(rows), 2 * _GUESS, 1.0))).forecast(rows)
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
-        """Pay, look at the sizes, release."""
-        return certify_and_release(self.plan(), self, self, rows, context)
+        """Pay, look at the sizes, release. The outcome's certificate is a ``Sizes``, or None for least squares."""
+        return look_and_release(self.plan(), self, rows, context)
 
-    def certify(self, data: Secret[Rows], noise: Noise) -> Sizes:
-        """The private centre and sizes."""
-        centre, counts = self._looks.draw(data, noise)  # 1, 2
-        return Sizes.read(counts, float(self._parts.sizes.deviation), centre)
-
-    def draw(self, data: Secret[Rows], certificate: Sizes, noise: Noise) -> Fit:
-        """The run at the scale that the sizes ask for."""
-        run = self._run(self.tau(certificate))  # 3
-        theta = coefficients_of([run], data, noise.at("release"), constant_at(certificate.centre, self.design))  # 4
-        return fit_of(theta, {**run.released, "centre": float(certificate.centre)})
+    def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Sizes | None, Fit]:
+        """The run at the scale that the sizes ask for; or least squares, for which they need not be known."""
+        looks, choice, other = self._looks, self._parts.choice, self._least_squares
+        centre = looks.draw_centre(data, noise)  # 1
+        if choice is not None and other is not None:
+            gram, squares = choice.draw(data, noise)  # 2
+            if other.pays(gram, squares, centre):
+                return None, other.draw(data, gram, centre, noise.at("release"))  # 3
+        sizes = Sizes.read(looks.draw_sizes(data, centre, noise), float(looks.sizes.deviation), centre)  # 4
+        run = self._run(self.tau(sizes))  # 5
+        theta = coefficients_of([run], data, noise.at("release"), constant_at(centre, self.design))  # 6
+        return sizes, fit_of(theta, {**run.released, "centre": float(centre)})
 
 
 def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design, looser: float = 1.0) -> Fraction:

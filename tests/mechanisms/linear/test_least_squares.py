@@ -100,7 +100,7 @@ def test_either_end_costs_no_more_than_was_planned(beside: Fraction) -> None:
     assert other.mu_squared == parts.run.run.m_squared <= parts.run.m**2
     centre = parts.looks.centre
     assert centre is not None
-    spent = beside + centre.mu**2 + parts.whitening.gram**2 + other.squares.mu**2 + other.mu_squared
+    spent = beside + centre.mu**2 + parts.whitening.gram**2 + other.squares**2 + other.mu_squared
     planned = method.plan().cost + Cost(mu_squared=beside)
     for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.0):
         least = float(gaussian.delta_ball(spent, Fraction(epsilon)).mid())

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.linear.base import Design, Fit
 from snugdp.mechanisms.linear.noisy_sums import noisy_cross, noisy_gram
 from snugdp.mechanisms.linear.sufficient import (
@@ -26,7 +25,6 @@ from snugdp.mechanisms.linear.sufficient import (
     solution_noise,
     typical,
 )
-from snugdp.mechanisms.objective.scale import SquareSum
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Note
 from snugdp.secrecy.secret import Secret
@@ -45,7 +43,7 @@ class LeastSquares:
     """X'X again and X'y with noise, with what a run would have cost; and when that is the better end.
 
     ``gram``: mu of the noisy X'X that was released before. ``mean``: that of the mean of the targets, 0 without an
-    intercept. ``squares``: the release of y'y, which only the choice needs. ``mu_squared``: what the run leaves.
+    intercept. ``squares``: that of y'y, which only the choice needs. ``mu_squared``: what the run would have had.
     ``basis``: orthonormal columns that span what is identified.
 
     Guarantee: ``draw`` costs ``mu_squared``, when one row comes or goes (``least_squares.proof.md``, Lemma 1).
@@ -54,7 +52,7 @@ class LeastSquares:
     design: Design
     gram: Fraction
     mean: Fraction
-    squares: SquareSum
+    squares: Fraction
     mu_squared: Fraction
     basis: tuple[tuple[float, ...], ...] | None = None
 
@@ -85,7 +83,7 @@ class LeastSquares:
 
     def _spread(self, gram: Floats, squares: float, centre: Fraction) -> float:
         """The squared distances of the targets from their mean, and no more than noise leaves certain."""
-        sure = squares - _CLEAR / float(self.squares.mu)
+        sure = squares - _CLEAR / float(self.squares)
         if not self.design.row_map.constant:
             return sure
         one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
@@ -93,7 +91,7 @@ class LeastSquares:
         rows = float(gram[-1, -1]) / one
         return sure - part**2 * rows - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
 
-    def draw(self, data: Secret[Rows], gram: Cells, noise: Noise) -> Fit:
+    def draw(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> Fit:
         """Both sums, and the line that follows from them and from the first X'X."""
         design, units, basis, half = self.design, FitUnits.of(self.design), self._directions, self.mu_squared / 2
         again = gram_floats(noisy_gram(data, design, half, noise), design)  # 1
@@ -103,7 +101,7 @@ class LeastSquares:
         spectrum = NoisySpectrum.of(basis.T @ both @ basis)
         own = spectrum.solve(basis.T @ right, 0.0)  # 3
         variances = solution_noise(spectrum, 0.0, *self._deviations, float(np.linalg.norm(own)))
-        details = {"lowest": spectrum.lowest * units.x**2}
+        details = {"lowest": spectrum.lowest * units.x**2, "centre": float(centre)}
         return Fit(units.theta(basis @ own), typical(variances) * units.y / units.x, details)
 
     def least_rows(self, size: float) -> int:
@@ -121,8 +119,3 @@ class LeastSquares:
         spectrum = even_spectrum(rows, self.design)
         length = size * math.sqrt(self.design.entries)
         return forecast_of(solution_noise(spectrum, 0.0, *self._deviations, length), self.design)
-
-    @property
-    def cost(self) -> Cost:
-        """Of y'y, which is released whichever end is chosen."""
-        return self.squares.cost
