@@ -285,9 +285,9 @@ def _when(time: str) -> str:
 
 
 def _counted(model: Any) -> int | None:
-    """About how many rows there are, where that was released: with the sizes of targets, or with bounds."""
+    """About how many rows there are, where that was released: with the sizes of targets, with bounds, or with X'X."""
     beside = (getattr(model, name, None) for name in ("certificate_", "bounds_"))
-    counts = (getattr(each, "rows", None) for each in beside)
+    counts = (*(getattr(each, "rows", None) for each in beside), getattr(model, "details_", {}).get("rows"))
     return next((round(count) for count in counts if count is not None and count >= 1), None)
 
 

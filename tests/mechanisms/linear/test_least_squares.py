@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.core.guarantee import Cost
 from snugdp.mechanisms.inference.line import WhitenedLine
 from snugdp.mechanisms.linear.base import Design
+from snugdp.mechanisms.objective.adaptive import Adaptive
 from snugdp.release.context import ReleaseContext
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.passes.base import RowPass
@@ -35,9 +37,13 @@ def table(n: int, seed: int = 1, *, apart: float = 1.0) -> pl.DataFrame:
     return pl.DataFrame({"a": a, "b": b, "y": a - 0.5 * b + rng.exponential(size=n)})
 
 
-def fitted(frame: pl.DataFrame, seed: int = 1, **given: Any) -> Any:
+METHODS: dict[str, Any] = {"whitened": partial(WhitenedLine, intervals=False), "adaptive": Adaptive}
+
+
+def fitted(frame: pl.DataFrame, seed: int = 1, method: str = "whitened", **given: Any) -> Any:
     rows = Rows(frame, SCHEMA)
-    outcome = WhitenedLine(DESIGN, BUDGET, intervals=False, **given).fit(Secret(rows), ReleaseContext(Simulation(seed)))
+    outcome = METHODS[method](DESIGN, BUDGET, **given).fit(Secret(rows), ReleaseContext(Simulation(seed)))
+    assert (outcome.certificate is None) == ("lowest" in outcome.value.released)
     return outcome.value, rows
 
 
@@ -46,38 +52,45 @@ def line(theta: Any) -> Any:
     return np.array([*found.values, found.intercept])
 
 
-def test_with_many_rows_it_is_the_mean_and_with_few_a_robust_line() -> None:
-    fit, _ = fitted(table(ENOUGH))
+@pytest.mark.parametrize("method", METHODS)
+def test_with_many_rows_it_is_the_mean_and_with_few_a_robust_line(method: str) -> None:
+    fit, _ = fitted(table(ENOUGH), method=method)
     assert "lowest" in fit.released
     assert "tau" not in fit.released
     found = line(fit.theta)
     assert np.abs(found - [1, -0.5, 1]).max() < 6 / math.sqrt(ENOUGH / 3)
-    few, _ = fitted(table(2000))
+    assert abs(fit.released["rows"] - ENOUGH) < 2000
+    few, _ = fitted(table(2000), method=method)
     assert "tau" in few.released
     assert few.noise is None
 
 
-def test_neither_collinear_columns_nor_a_flat_target_end_in_least_squares() -> None:
-    assert "tau" in fitted(table(ENOUGH, apart=1e-3))[0].released
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_collinear_columns_nor_a_flat_target_end_in_least_squares(method: str) -> None:
     flat = table(ENOUGH).with_columns(y=pl.lit(3.0))
-    assert "tau" in fitted(flat)[0].released
-    assert "tau" in fitted(table(0))[0].released
+    for frame in (table(ENOUGH, apart=1e-3), flat, table(0), table(1)):
+        assert "tau" in fitted(frame, method=method)[0].released
+
+
+def test_what_is_not_identified_is_not_looked_at() -> None:
     basis = ((1.0, 0.0), (0.0, 0.0), (0.0, 1.0))
     same = table(ENOUGH).with_columns(b=pl.col("a"))
     fit, _ = fitted(same, basis=basis)
-    assert "lowest" in fit.released, "what is not identified is not looked at"
+    assert "lowest" in fit.released
     assert np.abs(line(fit.theta) - [0.5, 0, 1])[1] < 1e-9
 
 
-def test_the_noise_it_tells_is_that_of_its_coefficients() -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_the_noise_it_tells_is_that_of_its_coefficients(method: str) -> None:
     frame = table(ENOUGH)
-    fits = [fitted(frame, seed)[0] for seed in range(40)]
+    fits = [fitted(frame, seed, method)[0] for seed in range(40)]
     thetas = np.array([fit.theta for fit in fits])
     seen = math.sqrt(thetas.var(axis=0, ddof=1).mean())
     assert 0.75 < seen / float(np.mean([fit.noise for fit in fits])) < 1.33
 
 
-def test_a_table_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_a_table_is_read_once(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[str] = []
     original = Rows._gathered
 
@@ -86,7 +99,7 @@ def test_a_table_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(self, work)
 
     monkeypatch.setattr(Rows, "_gathered", counted)
-    _, rows = fitted(table(ENOUGH))
+    _, rows = fitted(table(ENOUGH), method=method)
     assert len(passes) == 1
     assert rows.moments() is not None
 
@@ -101,11 +114,35 @@ def test_either_end_costs_no_more_than_was_planned(beside: Fraction) -> None:
     centre = parts.looks.centre
     assert centre is not None
     spent = beside + centre.mu**2 + parts.whitening.gram**2 + other.squares**2 + other.mu_squared
-    planned = method.plan().cost + Cost(mu_squared=beside)
+    compare(spent, method.plan().cost + Cost(mu_squared=beside))
+
+
+@pytest.mark.parametrize("beside", [Fraction(0), Fraction(1, 100)])
+def test_either_end_of_rows_that_are_not_whitened_costs_no_more_than_was_planned(beside: Fraction) -> None:
+    method = Adaptive(DESIGN, BUDGET, beside)
+    parts, other = method._parts, method._least_squares
+    assert other is not None
+    assert other.mu_squared == parts.runs[0].run.m_squared
+    assert parts.centre is not None
+    spent = beside + parts.centre.mu**2 + other.gram**2 + other.squares**2 + other.mu_squared
+    compare(spent, method.plan().cost + Cost(mu_squared=beside))
+
+
+def compare(spent: Fraction, planned: Cost) -> None:
     for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.0):
         least = float(gaussian.delta_ball(spent, Fraction(epsilon)).mid())
         assert least <= planned.delta_at(epsilon)
     assert planned.fits(BUDGET)
+
+
+def test_neither_rows_of_persons_nor_wide_ones_are_looked_at() -> None:
+    persons = Design(DESIGN.row_map, weight=4)
+    wide = Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(128)}, "y": Number(0, 1)}, target="y"))
+    narrow = Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(127)}, "y": Number(0, 1)}, target="y"))
+    for design, looked in ((persons, False), (wide, False), (narrow, True)):
+        method = Adaptive(design, BUDGET)
+        assert (method._least_squares is not None) is looked
+        assert any(step.id == "squares" for step in method.plan().steps) is looked
 
 
 def profile(m: float, epsilon: float) -> float:

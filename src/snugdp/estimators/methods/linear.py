@@ -11,9 +11,8 @@ from typing import Any
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Unit
 from snugdp.estimators.workflows.grids import is_list
-from snugdp.mechanisms.linear.base import Design, Method
+from snugdp.mechanisms.linear.base import MOST_ENTRIES, Design, Method
 
-_MOST_WHITENED = 128  # entries of a row: beyond, the Gram matrix is mostly noise and takes long
 _FEW_STANDARDISED = 24  # entries of a row between bounds that were found: up to here whitening them gains nothing sure
 
 
@@ -91,7 +90,7 @@ def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_
     """Rows with public bounds ``by_column`` are whitened first: they seldom fill these, and not evenly."""
     from snugdp.mechanisms.objective.adaptive import Adaptive
 
-    if by_column and design.protects is Unit.ROW and design.entries <= _MOST_WHITENED:
+    if by_column and design.protects is Unit.ROW and design.entries <= MOST_ENTRIES:
         return _whitened_fit(design, budget, beside=beside)
     return Adaptive(design, budget, beside)
 
@@ -100,7 +99,7 @@ def _auto_after(
     design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int, skew: float = 1.0
 ) -> Method:
     """By the number of ``entries`` that was planned, which is public: levels that are found are further ones."""
-    if design.protects is Unit.ROW and _FEW_STANDARDISED < entries <= _MOST_WHITENED:
+    if design.protects is Unit.ROW and _FEW_STANDARDISED < entries <= MOST_ENTRIES:
         return _whitened_fit(design, budget, beside=beside)
     return _adaptive_after(design, budget, beside=beside, found_rows=found_rows, skew=skew)
 

@@ -22,6 +22,9 @@ from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 from snugdp.tables.schema.schema import Schema
 
+MOST_ENTRIES = 128
+"""Of a row, where a method looks at X'X beside other statistics: of more it is mostly noise, and takes long."""
+
 _BITS = 60
 
 

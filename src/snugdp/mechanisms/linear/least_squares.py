@@ -86,10 +86,13 @@ class LeastSquares:
         sure = squares - _CLEAR / float(self.squares)
         if not self.design.row_map.constant:
             return sure
-        one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
         part = float(centre / self.design.y_bound)
-        rows = float(gram[-1, -1]) / one
-        return sure - part**2 * rows - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
+        return sure - part**2 * self._rows(gram) - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
+
+    def _rows(self, gram: Floats) -> float:
+        """About how many there are, by the square of the constant."""
+        one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
+        return float(gram[-1, -1]) / one
 
     def draw(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> Fit:
         """Both sums, and the line that follows from them and from the first X'X."""
@@ -101,7 +104,8 @@ class LeastSquares:
         spectrum = NoisySpectrum.of(basis.T @ both @ basis)
         own = spectrum.solve(basis.T @ right, 0.0)  # 3
         variances = solution_noise(spectrum, 0.0, *self._deviations, float(np.linalg.norm(own)))
-        details = {"lowest": spectrum.lowest * units.x**2, "centre": float(centre)}
+        counted = {"rows": self._rows(both)} if design.row_map.constant else {}
+        details = {"lowest": spectrum.lowest * units.x**2, "centre": float(centre), **counted}
         return Fit(units.theta(basis @ own), typical(variances) * units.y / units.x, details)
 
     def least_rows(self, size: float) -> int:

@@ -26,7 +26,7 @@ from snugdp.accounting.objective.multiclass import SoftmaxBound
 from snugdp.accounting.objective.run import CLASS_C, Kind
 from snugdp.core.guarantee import Budget, Cost
 from snugdp.core.outcome import Outcome, Unit
-from snugdp.mechanisms.linear.base import Design, Fit, SumsRows, check_budget, of_design
+from snugdp.mechanisms.linear.base import MOST_ENTRIES, Design, Fit, SumsRows, check_budget, of_design
 from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.linear.noisy_sums import noisy_gram
 from snugdp.mechanisms.objective.class_means import ClassStart
@@ -205,7 +205,7 @@ def _linear_parts(design: Design, budget: Budget, beside: Fraction) -> _Parts[Me
     left = 1 - beside / total if total else Fraction(0)
     if left <= 0:
         raise nothing_left(beside)
-    chooses = design.protects is Unit.ROW
+    chooses = design.protects is Unit.ROW and design.entries <= MOST_ENTRIES
     asked = (True, design.row_map.constant, chooses, chooses)
     shares = [share * left if wanted else Fraction(0) for share, wanted in zip(_LINE_SHARES, asked, strict=True)]
     (m,), mu = affordable(budget, [left - sum(shares)], sum(shares, Fraction(0)))
