@@ -64,20 +64,20 @@ def _of_usual_levels(relative: Coefficients, raw: Coefficients, layout: Layout) 
     return Coefficients(relative.names, values, relative.intercept)
 
 
-def deviations(layout: Layout, noise: float, *, reference: bool = True) -> NDArray[np.float64]:
-    """The deviation of every coefficient that is shown, from that of a scaled one."""
-    raw = layout.coefficients(np.zeros(len(layout.features)))
-    own = noise * np.sqrt(_squares(layout))
+def deviations(layout: Layout, noise: float | NDArray[np.float64], *, reference: bool = True) -> NDArray[np.float64]:
+    """The deviation of every coefficient that is shown, from that of all scaled ones or from those of each."""
+    width = len(layout.features)
+    raw = layout.coefficients(np.zeros(width))
+    own = np.sqrt(_variances(layout, np.broadcast_to(np.asarray(noise, dtype=np.float64), width)))
     return contrasts.deviations(raw.names, own, compared(layout)) if reference else own
 
 
-def _squares(layout: Layout) -> NDArray[np.float64]:
-    """The squared length of every coefficient as a function of scaled ones: most are one of them, times a unit."""
-    width = len(layout.features)
+def _variances(layout: Layout, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of every coefficient as a function of scaled ones: most are one of them, times a unit."""
     if not any(isinstance(kind, Spline) for kind in layout.columns.values()):
-        return layout.coefficients(np.ones(width)).values ** 2
-    start = layout.coefficients(np.zeros(width)).values
-    return sum(((layout.coefficients(one).values - start) ** 2 for one in np.eye(width)), np.zeros(len(start)))
+        return layout.coefficients(noise).values ** 2
+    start = layout.coefficients(np.zeros(len(noise))).values
+    return sum(((layout.coefficients(one).values - start) ** 2 for one in np.diag(noise)), np.zeros(len(start)))
 
 
 def compared(layout: Layout) -> Mapping[str, Column]:

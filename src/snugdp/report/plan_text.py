@@ -252,6 +252,9 @@ NOTES = {
     'in a linear model, target="mean" estimates the mean, with more noise',
     "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
     "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean",
+    "ended-in-least-squares": "rows were so many that noise does not matter: the fit ended in least squares, from X'X "
+    "and X'y with noise, so this line is the conditional mean. They took the place of the log-cosh loss and of what "
+    "prepares it, at the same cost",
     "conditional-mean": "the conditional mean, by least squares with residuals clipped far out. That costs more noise "
     "than a robust line: intervals are about twice as wide where errors are normal. What is clipped is not "
     "in them",

@@ -390,9 +390,10 @@ def _left_note(left: int, with_noise: bool, forecast: bool, tied: bool, reading:
     said = list(reading)
     if with_noise:
         said.append(
-            "The interval covers the coefficient of the same fit without noise in about 19 of 20 cases, by the typical "
-            "standard deviation of the noise; columns that are correlated with others have more. It is not a "
-            "confidence interval for the population, and a ridge pulls coefficients towards 0. "
+            "The interval covers the coefficient of the same fit without noise in about 19 of 20 cases, by what "
+            "released numbers tell of its noise. Of a posterior sample that is a typical deviation; columns that are "
+            "correlated with others have more. It is not a confidence interval for the population, and a ridge, where "
+            "there is one, pulls coefficients towards 0. "
             f"{OWN_SCALE}"
         )
     elif forecast:

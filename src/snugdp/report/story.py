@@ -13,6 +13,7 @@ from snugdp import __version__
 from snugdp.core.guarantee import Cost
 from snugdp.core.outcome import NotPrivate, Receipt, Refused, Released, Unit
 from snugdp.estimators.registry import BY_NAME, LEFT_OUT, entry_of
+from snugdp.propose.forecast import Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind
 from snugdp.propose.theorem import Theorem
 from snugdp.report.about import About
@@ -31,6 +32,7 @@ _MONTHS = (
     "December",
 )  # fmt: skip
 _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
+_MANY_ROWS = "least-squares-with-many-rows"  # the note of a plan that may end so
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 
 
@@ -138,7 +140,9 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
     target = None if schema is None else schema.target
     promise, cost, plan = model.guarantee_, model.cost_, model.plan_
     budget = model._promised() if promise is None else promise.budget
-    given = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
+    ended = _ended_in_least_squares(model)
+    hidden = {*LEFT_OUT, "target"} if ended else LEFT_OUT
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in hidden}
     certificate = facts(getattr(model, "certificate_", None), of_released)
     beside = facts(getattr(model, "details_", None), of_released)
     guess, counted = getattr(model, "rows", None) if rows is None else rows, _counted(model)
@@ -155,7 +159,7 @@ def of_estimator(model: Any, title: str | None = None, rows: int | None = None) 
         whom=plan.unit,
         theorem=plan.theorem,
         what=plan.title,
-        **_planned(plan, budget.delta),
+        **_planned(plan, budget.delta, ended),
         outlook=outlook,
         counted=guess is None,
         tables=tables_of(model, expected) if model.released_ else (),
@@ -229,7 +233,20 @@ def _amount(value: float | Fraction) -> float | str:
     return at_most(value) if isinstance(value, Fraction) else value
 
 
-def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
+def _ended_in_least_squares(model: Any) -> bool:
+    """Whether rows were so many that the fit did: only then it tells of X'X."""
+    may = any(note.code == _MANY_ROWS for note in model.plan_.forecast.notes)
+    return may and "lowest" in getattr(model, "details_", {})
+
+
+def _as_it_ended(forecast: Forecast) -> Forecast:
+    """Without what is true of a robust line alone."""
+    told = {_MANY_ROWS: Note("ended-in-least-squares")}
+    notes = [told.get(note.code, note) for note in forecast.notes if note.code != "robust-line"]
+    return replace(forecast, notes=tuple(notes))
+
+
+def _planned(plan: Plan | None, delta: Fraction, ended: bool = False) -> dict[str, Any]:
     if plan is None:
         return {"shares": (), "test_failure": None, "forecast": ()}
     shares = tuple(_share(step, delta) for step in plan.steps)
@@ -237,7 +254,7 @@ def _planned(plan: Plan | None, delta: Fraction) -> dict[str, Any]:
     return {
         "shares": shares,
         "test_failure": sum(tests, Fraction(0)) if tests else None,
-        "forecast": forecast_lines(plan.forecast, fits=False),
+        "forecast": forecast_lines(_as_it_ended(plan.forecast) if ended else plan.forecast, fits=False),
     }
 
 

@@ -14,6 +14,9 @@ from snugdp import Budget, Number, Schema, Simulation
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.core.guarantee import Cost
+from snugdp.estimators.methods.linear import METHODS as LINES
+from snugdp.estimators.methods.linear import Options
+from snugdp.estimators.sparse.models import _LINES as SELECTED
 from snugdp.mechanisms.inference.line import WhitenedLine
 from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective.adaptive import Adaptive
@@ -26,7 +29,8 @@ from tests.effort import sampled
 BUDGET = Budget(1, 1e-6)
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-8, 8)}, target="y")
 DESIGN = Design.of(SCHEMA)
-ENOUGH = 100_000
+ENOUGH = 500_000
+AUTO, BY_HAND = LINES["auto"], LINES["adaptive"]
 
 
 def table(n: int, seed: int = 1, *, apart: float = 1.0) -> pl.DataFrame:
@@ -35,6 +39,10 @@ def table(n: int, seed: int = 1, *, apart: float = 1.0) -> pl.DataFrame:
     a = rng.uniform(-1, 1, n)
     b = (1 - apart) * a + apart * rng.uniform(-1, 1, n)
     return pl.DataFrame({"a": a, "b": b, "y": a - 0.5 * b + rng.exponential(size=n)})
+
+
+def of_width(columns: int) -> Design:
+    return Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(columns)}, "y": Number(0, 1)}, target="y"))
 
 
 METHODS: dict[str, Any] = {"whitened": partial(WhitenedLine, intervals=False), "adaptive": Adaptive}
@@ -85,8 +93,16 @@ def test_the_noise_it_tells_is_that_of_its_coefficients(method: str) -> None:
     frame = table(ENOUGH)
     fits = [fitted(frame, seed, method)[0] for seed in range(40)]
     thetas = np.array([fit.theta for fit in fits])
-    seen = math.sqrt(thetas.var(axis=0, ddof=1).mean())
-    assert 0.75 < seen / float(np.mean([fit.noise for fit in fits])) < 1.33
+    seen = thetas.std(axis=0, ddof=1)
+    told = np.mean([fit.noise for fit in fits], axis=0)
+    assert np.abs(np.log(seen / told)).max() < 0.5, "of every coefficient, however different they are"
+
+
+def test_a_rare_entry_does_not_end_in_least_squares_as_long_as_it_would_have_more_noise() -> None:
+    """The sum over all rows would not notice."""
+    flags = {share: table(ENOUGH).with_columns(b=np.arange(ENOUGH) < share * ENOUGH) for share in (0.02, 0.5)}
+    ends = {share: "lowest" in fitted(frame)[0].released for share, frame in flags.items()}
+    assert ends == {0.02: False, 0.5: True}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -137,9 +153,7 @@ def compare(spent: Fraction, planned: Cost) -> None:
 
 def test_neither_rows_of_persons_nor_wide_ones_are_looked_at() -> None:
     persons = Design(DESIGN.row_map, weight=4)
-    wide = Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(128)}, "y": Number(0, 1)}, target="y"))
-    narrow = Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(127)}, "y": Number(0, 1)}, target="y"))
-    for design, looked in ((persons, False), (wide, False), (narrow, True)):
+    for design, looked in ((persons, False), (of_width(128), False), (of_width(127), True)):
         method = Adaptive(design, BUDGET)
         assert (method._least_squares is not None) is looked
         assert any(step.id == "squares" for step in method.plan().steps) is looked
@@ -173,3 +187,22 @@ def test_what_is_not_proved_has_no_gaussian_release_in_its_place() -> None:
             _ = RunCost(Fraction(1, 16), Fraction(1, 2), kind).gaussian_instead
     with pytest.raises(ValueError, match="single rows"):
         _ = RunCost(Fraction(1, 16), Fraction(1, 2), "class_t", unit="person").gaussian_instead
+
+
+def test_levels_that_are_found_change_no_cost() -> None:
+    """A plan has one level for each category; more than are looked at may be found, and fewer."""
+    narrow, wide = (
+        Design.of(Schema({**{f"x{i}": Number(0, 1) for i in range(n)}, "y": Number(0, 1)}, target="y"))
+        for n in (4, 140)
+    )
+    given = {"beside": Fraction(1, 100), "found_rows": 1000.0}
+    assert AUTO.after is not None
+    assert BY_HAND.after is not None
+    for entries in (5, 60, 141):
+        costs = [AUTO.after(design, BUDGET, entries=entries, **given).plan().cost for design in (narrow, wide)]
+        assert costs[0] == costs[1]
+    by_hand = [BY_HAND.after(design, BUDGET, **given).plan().cost for design in (narrow, wide)]
+    assert by_hand[0] == by_hand[1]
+    for recipe in (SELECTED["auto"], SELECTED["adaptive"]):
+        selected = [recipe.make(design, BUDGET, Options()).plan().cost for design in (narrow, wide)]
+        assert selected[0] == selected[1]

@@ -279,7 +279,7 @@ def test_a_release_is_paid_for_and_finite() -> None:
         assert outcome.value.theta.shape == (4,)
         assert np.isfinite(outcome.value.theta).all()
         assert (outcome.value.noise is None) == isinstance(method, NoisyDescent)
-        assert outcome.value.noise is None or outcome.value.noise > 0
+        assert outcome.value.noise is None or (np.asarray(outcome.value.noise) > 0).all()
 
 
 @pytest.mark.slow
@@ -346,8 +346,8 @@ def test_much_data_and_little_noise_find_the_truth() -> None:
         fit = run(method, table, schema, Scripted(seed=5))
         assert np.abs(fit.theta - theta).max() < 0.03
         assert fit.noise is not None
-        assert fit.noise < 0.02
-        assert fit.noise < 2 * method.forecast(20_000 // 3).noise
+        assert np.max(fit.noise) < 0.02
+        assert np.max(fit.noise) < 2 * method.forecast(20_000 // 3).noise
 
 
 def test_reported_noise_is_that_of_many_runs() -> None:
@@ -360,9 +360,8 @@ def test_reported_noise_is_that_of_many_runs() -> None:
     ):
         fits = [method.fit(rows, ReleaseContext(Simulation(k))).value for k in range(60)]
         thetas = np.array([fit.theta for fit in fits if fit is not None])
-        spread = float(np.sqrt(thetas.var(axis=0).mean()))
-        told = float(np.mean([fit.noise for fit in fits if fit is not None and fit.noise is not None]))
-        assert told == pytest.approx(spread, rel=0.3)
+        told = np.mean(np.array([fit.noise for fit in fits if fit is not None]), axis=0)
+        assert told == pytest.approx(thetas.std(axis=0), rel=0.4)
 
 
 def test_validation_chooses_on_the_grid_with_one_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def _adaptive_after(
 ) -> Method:
     from snugdp.mechanisms.objective.adaptive import Adaptive
 
-    return Adaptive(design, budget, beside, skew)
+    return Adaptive(design, budget, beside, skew, least_squares=False)  # levels that are found may be more than planned
 
 
 def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_column: bool = False) -> Method:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ from snugdp.tables.losses.losses import Logistic
 from snugdp.tables.schema.kinds import Category
 from snugdp.tables.schema.scaling import classes_in, codes
 from snugdp.tables.schema.schema import Schema
+
+_SELECTED = replace(METHODS["adaptive"], fixed={"least_squares": False})  # how many columns are left may be found out
+_LINES: dict[str, Recipe] = {**METHODS, "auto": _SELECTED, "adaptive": _SELECTED}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,10 +133,10 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
         return BoxBounds(self._known, self.y_bound, self.fit_intercept, self.x_bound)
 
     def _method(self, design: Design, budget: Budget, first: Cost) -> Method:
-        self._recipe(METHODS)
+        self._recipe(_LINES)
         if self.method == "auto" and design.max_rows == 1 and first.mu_squared and not first.epsilon:
-            return Adaptive(design, budget, first.mu_squared)
-        return self._beside(METHODS, design, budget, first)
+            return Adaptive(design, budget, first.mu_squared, least_squares=False)
+        return self._beside(_LINES, design, budget, first)
 
     def _units(self, layout: Box, fit: Fit) -> tuple[Any, Any]:
         linear = layout.coefficients(fit.theta)

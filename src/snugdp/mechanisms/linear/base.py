@@ -132,13 +132,13 @@ def check_rows(rows: int | None) -> None:
 class Fit:
     """What a method released: coefficients on a public grid, one for each entry of the row map, and how noisy they are.
 
-    ``noise``: the standard deviation of the noise of a coefficient (root of the mean square over the coefficients), as
+    ``noise``: the standard deviation of the noise of each coefficient, or of all of them (root of the mean square), as
     far as released numbers tell; ``None`` where they do not. ``released``: every other number that was released or
     chosen from released numbers, such as the regulariser.
     """
 
     theta: NDArray[np.float64]
-    noise: float | None = None
+    noise: float | NDArray[np.float64] | None = None
     released: Mapping[str, float] = field(default_factory=dict)
 
 

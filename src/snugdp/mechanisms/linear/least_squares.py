@@ -23,7 +23,6 @@ from snugdp.mechanisms.linear.sufficient import (
     forecast_of,
     gram_floats,
     solution_noise,
-    typical,
 )
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Note
@@ -34,6 +33,7 @@ Cells = list[list[int]]
 Floats = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-4  # of the variance of the target: what noise may add to the squared error of a prediction
+_UNSEEN = 0.1  # of what chance alone leaves open in a direction, if nothing is explained: the variance of its noise
 _CLEAR_EIGENVALUE = 4.0  # times the norm of the noise: from here on a direction is known
 _CLEAR = 3.0  # deviations of noise
 
@@ -73,13 +73,15 @@ class LeastSquares:
         norm = math.sqrt(2 * len(values)) / float(self.gram)
         if values[0] < _CLEAR_EIGENVALUE * norm:
             return False
-        return self._excess(values - norm, squares) <= _NEGLIGIBLE * self._spread(own, squares, centre)
+        values, spread = values - norm, self._spread(own, squares, centre)
+        size = max(squares, 0.0) / float(values.min())  # no fitted line is larger than the targets
+        added = self._noise(size) / values  # to the sum of all squared errors, by direction
+        return bool(added.sum() <= _NEGLIGIBLE * spread and added.max() <= _UNSEEN * spread / max(self._rows(own), 1.0))
 
-    def _excess(self, values: Floats, squares: float) -> float:
-        """Of all squared errors together; no fitted line is larger than the targets, which bounds its coefficients."""
+    def _noise(self, size: float) -> float:
+        """The variance of what noise adds to an equation whose solution has such a squared length."""
         of_gram, of_cross = self._deviations
-        size = max(squares, 0.0) / float(values.min())
-        return float(((of_cross**2 + of_gram**2 * size / 2) / values).sum())
+        return of_cross**2 + of_gram**2 * size / 2
 
     def _spread(self, gram: Floats, squares: float, centre: Fraction) -> float:
         """The squared distances of the targets from their mean, and no more than noise leaves certain."""
@@ -90,7 +92,9 @@ class LeastSquares:
         return sure - part**2 * self._rows(gram) - 2 * _CLEAR * math.sqrt(2) / float(self.mean)
 
     def _rows(self, gram: Floats) -> float:
-        """About how many there are, by the square of the constant."""
+        """About how many there are, by the square of the constant; without one, if all are as long as they may be."""
+        if not self.design.row_map.constant:
+            return float(np.trace(gram))
         one = math.ldexp(1.0, 2 * self.design.row_map.bits) / self.design.row_map.limits.norm_squared
         return float(gram[-1, -1]) / one
 
@@ -104,15 +108,16 @@ class LeastSquares:
         spectrum = NoisySpectrum.of(basis.T @ both @ basis)
         own = spectrum.solve(basis.T @ right, 0.0)  # 3
         variances = solution_noise(spectrum, 0.0, *self._deviations, float(np.linalg.norm(own)))
+        deviations = np.sqrt((basis @ spectrum.vectors) ** 2 @ variances)
         counted = {"rows": self._rows(both)} if design.row_map.constant else {}
         details = {"lowest": spectrum.lowest * units.x**2, "centre": float(centre), **counted}
-        return Fit(units.theta(basis @ own), typical(variances) * units.y / units.x, details)
+        return Fit(units.theta(basis @ own), deviations * units.y / units.x, details)
 
     def least_rows(self, size: float) -> int:
         """From how many rows on it pays, spread evenly over all directions; targets of such a size, in bounds."""
-        of_gram, of_cross = self._deviations
         d = self.design.entries
-        return math.ceil(d * math.sqrt((of_cross**2 / size**2 + of_gram**2 * d / 2) / _NEGLIGIBLE))
+        noise = self._noise(d * size**2) / size**2
+        return math.ceil(d * max(math.sqrt(noise / _NEGLIGIBLE), noise / _UNSEEN))
 
     def note(self, size: float) -> Note:
         """What a plan says of it."""

@@ -163,7 +163,7 @@ class AdaSSP(NoisySums):
         size = float(np.linalg.norm(own))
         variances = solution_noise(spectrum, ridge, self._gram_sd, self._gram_sd, size)
         released = {"ridge": ridge * units.x**2, "lowest": spectrum.lowest * units.x**2}
-        return Fit(units.theta(own), typical(variances) * units.y / units.x, released)
+        return Fit(units.theta(own), spectrum.deviations(variances) * units.y / units.x, released)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +277,7 @@ class SufficientStatistics(NoisySums):
             own, ridge, _ = self._choose(spectrum, own, downhill)  # line 8
             variances = refined_noise(variances, spectrum, ridge, self._deviations[2] * float(clip) / units.y)
         released = {"ridge": ridge * units.x**2, "clip": float(clip), "lowest": spectrum.lowest * units.x**2}
-        return Fit(units.theta(own), typical(variances) * units.y / units.x, released)
+        return Fit(units.theta(own), spectrum.deviations(variances) * units.y / units.x, released)
 
     def _choose(self, spectrum: NoisySpectrum, start: Floats, right: Floats) -> tuple[Floats, float, float | None]:
         """A step from ``start``, the ridge it was made with, and the error on public rows where there are any."""
@@ -424,6 +424,10 @@ class NoisySpectrum:
         """(A + ridge I)^-1 right."""
         solved: Floats = self.vectors @ (self.inverse(ridge) * (self.vectors.T @ right))
         return solved
+
+    def deviations(self, variances: Floats) -> Floats:
+        """Of every entry of a vector with independent noise of such variances along the eigenvectors."""
+        return np.asarray(np.sqrt(self.vectors**2 @ variances))
 
     def path(self, right: Floats, ridges: Sequence[float]) -> Floats:
         """The solutions for many ridges, one in each column."""

@@ -199,13 +199,15 @@ class ChoiceOfEnd:
 
 
 @lru_cache(maxsize=64)
-def _linear_parts(design: Design, budget: Budget, beside: Fraction) -> _Parts[MeanTarget, SizeHistogram, Perturbation]:
+def _linear_parts(
+    design: Design, budget: Budget, beside: Fraction, may_end: bool
+) -> _Parts[MeanTarget, SizeHistogram, Perturbation]:
     """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
     total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
     left = 1 - beside / total if total else Fraction(0)
     if left <= 0:
         raise nothing_left(beside)
-    chooses = design.protects is Unit.ROW and design.entries <= MOST_ENTRIES
+    chooses = may_end and design.protects is Unit.ROW and design.entries <= MOST_ENTRIES
     asked = (True, design.row_map.constant, chooses, chooses)
     shares = [share * left if wanted else Fraction(0) for share, wanted in zip(_LINE_SHARES, asked, strict=True)]
     (m,), mu = affordable(budget, [left - sum(shares)], sum(shares, Fraction(0)))
@@ -217,7 +219,7 @@ def _linear_parts(design: Design, budget: Budget, beside: Fraction) -> _Parts[Me
     mean = MeanTarget(design, centre) if centre else None
     kind: Kind = "class_t_sharp" if sharp else "class_t"
     run = Perturbation(design, LogCosh(design.y_bound), m, ridge, kind)  # its cost is the same at every scale
-    choice = ChoiceOfEnd(design, gram, SquareSum(design, squares)) if chooses else None
+    choice = ChoiceOfEnd(design, gram, SquareSum(design, squares)) if gram and squares else None
     return _Parts(mean, SizeHistogram(design, sizes), (run,), choice=choice).within(budget, beside)
 
 
@@ -230,6 +232,8 @@ class Adaptive:
     for all of it together, as a smaller budget for the fit alone would ask for far more ridge.
     ``skew``: how many times longer the one side of the targets is than the other, if that is known: public, or a
     function of what was released before.
+    ``least_squares``: whether it may end so where rows are very many. What that costs follows from the number of
+    entries, so it may not where that is found in private.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``adaptive.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -244,11 +248,13 @@ class Adaptive:
     budget: Budget
     beside: Fraction = Fraction(0)
     skew: float = 1.0
+    least_squares: bool = True
     _parts: _Parts[MeanTarget, SizeHistogram, Perturbation] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
-        object.__setattr__(self, "_parts", _linear_parts(self.design, self.budget, self.beside))  # in public
+        parts = _linear_parts(self.design, self.budget, self.beside, self.least_squares)  # in public
+        object.__setattr__(self, "_parts", parts)
 
     @property
     def _looks(self) -> TargetLooks:
