@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from snugdp import LinearRegression, LogisticRegression, Simulation
+from snugdp.mechanisms.inference.line import WhitenedLine
 from snugdp.tables import images, rows
 from snugdp.tables.engines import gather
 from snugdp.tables.images import FiledBlock, ImagePass, Images
@@ -131,6 +132,38 @@ def test_a_line_reads_its_file_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert _line(tmp_path / "people.parquet") == expected
     assert (len(readings) > 2) == (memory == 0)  # a full disk: they are read for every pass
     assert _line(table) == expected
+
+
+@pytest.mark.parametrize(("enough", "readings"), [(None, 1), (10**9, 1), (1, 2)])
+def test_rows_beyond_memory_are_not_filed_where_one_pass_may_be_enough(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, enough: int | None, readings: int
+) -> None:
+    """They are read a second time if it was not; the fit is the same."""
+    people(20_000).write_parquet(tmp_path / "people.parquet")
+    expected, read = _line(tmp_path / "people.parquet"), list[object]()
+    monkeypatch.setattr(rows, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(WhitenedLine, "enough_rows", enough)
+
+    def noted(source: Any, work: Any, **how: Any) -> Any:
+        read.append(work)
+        return gather(source, work, **how)
+
+    monkeypatch.setattr(rows, "gather", noted)
+    assert _line(tmp_path / "people.parquet") == expected
+    assert len(read) == readings
+
+
+@pytest.mark.parametrize("number", [2_000, 20_000])
+def test_without_a_file_all_rows_are_kept_or_none(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(rows, "MAX_BYTES", 100_000)  # 6,250 rows of three entries and a target
+    table = Rows(people(number), SCHEMA)
+    table.read(keep=True, enough=100)
+    assert (table.kept() is not None) == (number == 2_000)
+    assert table.moments().values() == Rows(people(number), SCHEMA).moments().values()
+    kept = table.images()
+    assert kept is not None
+    assert kept.complete
+    assert kept.count == number
 
 
 def test_rows_in_other_directions_take_the_place_of_those_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

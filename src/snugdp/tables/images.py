@@ -123,18 +123,29 @@ class Images(PrivateState):
         self._spill: Spill | None = None
         self._free: list[FiledBlock] = []
 
-    def keep(self, block: Kept, share: int, kind: type) -> None:
-        """Keep a copy: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept."""
+    def keep(self, block: Kept, share: int, kind: type, *, filed: bool = True) -> None:
+        """Keep a copy: in memory up to ``share`` bytes, then in a file. Once the disk is full, no more are kept.
+
+        Without ``filed`` there is no file: beyond ``share`` bytes no rows are kept, and those that were are let go.
+        """
+        size = (block[0].size + block[1].size) * np.dtype(kind).itemsize
+        if self.size + size > share and not filed:
+            self.let_go()
+            return
         own = self._memory.copied(block, kind)
-        size = own[0].nbytes + own[1].nbytes
         if self.size + size <= share:
             self.blocks.append(own)
             self.size += size
             return
-        self.complete, filed = attempt(lambda: self._filed(own))
+        self.complete, written = attempt(lambda: self._filed(own))
         self._memory.give(own)
-        if filed is not None:
-            self.blocks.append(filed)
+        if written is not None:
+            self.blocks.append(written)
+
+    def let_go(self) -> None:
+        """Keep no rows, those that were kept before neither."""
+        self.blocks, self.size, self._memory = [], 0, BlockMemory()
+        self.complete = False
 
     def replace(self, block: Kept | FiledBlock, held: Kept) -> None:
         """Nobody needs a block any more that was kept elsewhere and is in memory: the next ones may take its place."""
@@ -172,7 +183,7 @@ class ImagePass(MappedRows):
     """Keeps all rows: in each of the parts that are folded side by side, ``share`` bytes in memory and more in a file.
 
     For tables of this process: the state does not travel. ``moments``: whether those of the rows are taken on the way,
-    which is for rows without weights.
+    which is for rows without weights. ``filed``: whether there is a file; without one, all rows are kept or none.
     """
 
     schema: Layout
@@ -180,6 +191,7 @@ class ImagePass(MappedRows):
     weights: str | None = None
     share: int = MAX_BYTES
     moments: bool = False
+    filed: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -190,6 +202,11 @@ class ImagePass(MappedRows):
     def _type(self) -> type:
         limits = self.row_map.limits
         return np.float32 if limits.largest_product < _SINGLE else np.float64
+
+    @property
+    def in_memory(self) -> int:
+        """How many rows fit into the memory of a part."""
+        return self.share // ((self.row_map.entries + 1) * np.dtype(self._type).itemsize)
 
     def empty(self) -> Images:
         """Nothing kept yet."""
@@ -209,7 +226,7 @@ class ImagePass(MappedRows):
         if state.moments is not None:
             state.moments.add(V, V, w)
         if state.complete:
-            state.keep((V, w, weight), self.share, self._type)
+            state.keep((V, w, weight), self.share, self._type, filed=self.filed)
 
     def merge(self, one: Images, other: Images) -> Images:
         """Those of both."""
@@ -219,6 +236,8 @@ class ImagePass(MappedRows):
         one.complete = one.complete and other.complete
         if one.moments is not None and other.moments is not None:
             one.moments.merge(other.moments)
+        if not (one.complete or self.filed):
+            one.let_go()
         return one
 
     def pack(self, state: Images) -> NoReturn:

@@ -5,6 +5,7 @@ Rows as the row map leaves them are kept for a fit that needs them often (``tabl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from snugdp.secrecy.private_state import PrivateState
@@ -102,13 +103,20 @@ class Rows(PrivateState):
             self._sums = self.state(RowSumPass(self.schema, self.bits)).values()
         return self._sums
 
-    def read(self, *, keep: bool) -> None:
-        """The first pass: the moments, and with ``keep`` the rows, for a fit of which every pass begins with them."""
+    def read(self, *, keep: bool, enough: int | None = None) -> None:
+        """The first pass: the moments, and with ``keep`` the rows, for a fit of which every pass begins with them.
+
+        ``enough``: about so many rows that there will be no other pass, a public number. Where these fit into memory,
+        more rows than that are not kept in a file.
+        """
         if not keep or self._moments is not None or self._weights is not None or self._on_cluster:
             self.moments()
-        else:
-            self._images = self._gathered(self._image_pass(moments=True))
-            self._moments = self._images.moments
+            return
+        work = self._image_pass(moments=True)
+        filed = enough is None or enough > cores() * work.in_memory
+        images = self._gathered(replace(work, filed=filed))
+        self._moments = images.moments
+        self._images = images if filed or images.complete else None
 
     def images(self) -> Images | None:
         """The rows after the row map, beyond 350 MB in a file; none for a table on a cluster."""
@@ -120,7 +128,7 @@ class Rows(PrivateState):
     def _on_cluster(self) -> bool:
         return isinstance(self.source, SparkSource)
 
-    def _image_pass(self, moments: bool = False) -> ImagePass:
+    def _image_pass(self, *, moments: bool = False) -> ImagePass:
         return ImagePass(self.schema, self.bits, self._weights, share=MAX_BYTES // cores(), moments=moments)
 
     def kept(self) -> Images | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective.run import Kind
@@ -23,7 +23,7 @@ from snugdp.mechanisms.inference.whitening import (
     constant_line,
     whitened_design,
 )
-from snugdp.mechanisms.linear.base import Design, Fit, KeepsRows
+from snugdp.mechanisms.linear.base import Design, Fit, KeepsRows, first_pass
 from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
@@ -54,6 +54,7 @@ _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
 _TOLD = 0.25  # by a usual row, of what the Hessian must be
 _GUESS = 0.2  # mean size of a target, as a part of its bound
+_UNEVEN = 4  # times the rows of a plan, for rows that are not spread evenly: then least squares are likely
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,12 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         instead = parts.run.run.gaussian_instead
         return LeastSquares(self.design, parts.whitening.gram, mean, parts.squares.mu, instead, self.basis)
 
+    @property
+    def enough_rows(self) -> int | None:
+        """With about so many it is likely to end in least squares; None if it never does."""
+        other = self._least_squares
+        return None if other is None else _UNEVEN * other.least_rows(_GUESS)
+
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         run, squares, least_squares = self._planned.run, self._planned.squares, self._least_squares
@@ -165,7 +172,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
 
     def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Sizes | None, Fit]:
         """Look at what one pass tells, and end in least squares or in a run."""
-        data.map(lambda table: table.read(keep=True))  # for all of the passes below
+        data.map(partial(first_pass, self))  # where nobody has made it
         looks, squares, least_squares = self._planned.looks, self._planned.squares, self._least_squares
         centre = looks.draw_centre(data, noise)  # 1
         gram = self._whitening.draw_gram(data, noise)
@@ -178,6 +185,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
     def _whitened(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> tuple[Sizes, WhitenedFit]:
         """Look at the sizes of targets, whiten and run; for intervals take both matrices at the result."""
         whitening, looks = self._whitening, self._planned.looks
+        data.map(Rows.images)  # kept now, if one pass was thought to be enough
         counts = looks.draw_sizes(data, centre, noise)  # 4
         sizes = Sizes.read(counts, float(looks.sizes.deviation), centre)
         run = self._run(sizes)

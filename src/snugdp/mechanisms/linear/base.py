@@ -145,6 +145,11 @@ class Fit:
 class KeepsRows:
     """A method of which every pass begins with the rows of its design: it pays to keep them at the first."""
 
+    @property
+    def enough_rows(self) -> int | None:
+        """With about so many the first pass is all that it needs, by what is public; None if it never is."""
+        return None
+
 
 class SumsRows:
     """A method of which the first pass sums up the rows, and that needs no second moments of them."""
@@ -154,8 +159,10 @@ def first_pass(method: object, rows: Rows) -> None:
     """The first pass that a method makes, before its charge: a table that cannot be read is found there."""
     if isinstance(method, SumsRows):
         rows.sums()
+    elif isinstance(method, KeepsRows):
+        rows.read(keep=True, enough=method.enough_rows)
     else:
-        rows.read(keep=isinstance(method, KeepsRows))
+        rows.read(keep=False)
 
 
 class Method(Protocol):
