@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from snugdp_studies.bench.gram import Floats, exact, numbers
 _STEP = 250_000  # rows that are made at a time
 _TOLERANCE = 1e-6  # of a Newton step
 _STEPS = 6  # of a robust line
+_WIDE = 10.0  # times the true bounds: so wide that a line does not end in least squares
 
 
 def write_rows(path: Path, rows: int, d: int) -> None:
@@ -68,9 +70,10 @@ def logistic(path: Path) -> object:
     return snugdp.LogisticRegression(schema=schema, noise=Simulation(1)).fit(path)
 
 
-def linear(path: Path) -> object:
-    """A line, by the default."""
-    schema = Schema({**_columns(path), "y": Number(-1, 1)}, target="y")
+def linear(path: Path, bound: float = 1) -> object:
+    """A line, by the default, between bounds that are as wide as this."""
+    columns = dict.fromkeys(_columns(path), Number(-bound, bound))
+    schema = Schema({**columns, "y": Number(-bound, bound)}, target="y")
     return snugdp.LinearRegression(schema=schema, noise=Simulation(1)).fit(path)
 
 
@@ -190,6 +193,7 @@ JOBS: dict[str, Callable[[Path], object]] = {
     "logistic": logistic,
     "newton": newton,
     "linear": linear,
+    "wide linear": partial(linear, bound=_WIDE),
     "robust": robust,
     "gram": gram,
     "exact gram": exact_gram,
