@@ -40,7 +40,7 @@ from tests.effort import sampled
 from tests.estimators.pate import panels
 from tests.real_data import real_data
 from tests.tables import where
-from tests.tables.clusters import MARKS, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
+from tests.tables.clusters import MARKS, ODD_NAMES, PATH, SCHEMA, TABLE, WORK, in_files, needs_pyspark, spark_session
 from tests.tables.tallies import Failing, Murderous, Tally
 
 needs_pyspark()
@@ -329,9 +329,6 @@ def test_predictions_stay_on_the_cluster(table: Any) -> None:
         line.predict(line.predict(table))
     with pytest.raises(TableError, match='no column "kind of", which the model reads'):
         line.predict(table.drop("kind of"))
-
-
-ODD_NAMES = {"a": "way.out", "b": "`", "kind of": "the `kind.of`"}
 
 
 @pytest.mark.parametrize("person", [None, "the `kind.of`"])
