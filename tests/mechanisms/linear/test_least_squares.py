@@ -181,6 +181,35 @@ def test_the_atom_of_a_run_is_above_a_gaussian_release_in_both_directions(kind: 
                 assert bound >= profile(math.hypot(instead, beside), float(epsilon)) - 1e-12
 
 
+def beyond(m: float, least: float, epsilon: float) -> float:
+    """E (1 - e^(epsilon - l))+ on t > least alone, l = m t + m^2/2, t standard normal."""
+    start = max(least, epsilon / m - m / 2)
+    return float(stats.norm.sf(start) - math.exp(epsilon) * stats.norm.sf(start + m))
+
+
+def pair(side: tuple[composition.Branch, ...], m: float, epsilon: float) -> float:
+    """The same for the largest branch: both signs of t, a constant beside t, or levels."""
+    levels = [(float(one.weight), float(one.shift)) for one in side if not one.mu_squared]
+    lost = sum(weight * max(0.0, 1 - math.exp(epsilon - level)) for weight, level in levels)
+    if len(levels) == len(side):
+        return lost
+    if not levels:
+        return 2 * beyond(m, 0.0, epsilon)
+    (_, level), start = levels[0], levels[0][1] / m - m / 2
+    return float(stats.norm.cdf(start)) * max(0.0, 1 - math.exp(epsilon - level)) + beyond(m, start, epsilon)
+
+
+@pytest.mark.parametrize("kind", ["class_t", "class_t_sharp"])
+@pytest.mark.parametrize(("m", "kappa"), [(0.02, 0.01), (0.2, 0.5), (1.0, 1e-3), (3.0, 4.0), (0.2, 10.0)])
+def test_the_pair_of_the_atom_is_above_a_gaussian_release(kind: Kind, m: float, kappa: float) -> None:
+    """The pair itself, which an adaptive choice needs; a bound on delta adds its branches up."""
+    run = RunCost(Fraction(m) ** 2, Fraction(kappa), kind)
+    for side in (run.atom.add, run.atom.remove):
+        for epsilon in [*np.linspace(-8 * m, 8 * m, 33), -30.0, -1.0, 0.0, 1.0]:
+            bound = pair(side, m, float(epsilon)) + float(run.failure)
+            assert bound >= profile(m, float(epsilon)) - 1e-13
+
+
 def test_what_is_not_proved_has_no_gaussian_release_in_its_place() -> None:
     for kind in ("logistic", "log_cosh", "sign_changing"):
         with pytest.raises(ValueError, match="class T alone"):
