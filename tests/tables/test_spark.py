@@ -337,7 +337,8 @@ def test_columns_may_have_any_name(table: Any, person: str | None) -> None:
     here, there = TABLE.rename(ODD_NAMES), table.toDF(*ODD_NAMES.values())
     columns = {ODD_NAMES[name]: column for name, column in SCHEMA.columns.items() if ODD_NAMES[name] != person}
     schema = Schema(columns, target="`", person=person)
-    one, other = (LinearRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (here, there))
+    fits: list[Any] = [LinearRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (here, there)]
+    one, other = fits
     assert np.array_equal(one.coef_, other.coef_)
     assert sorted(row[-1] for row in other.predict(there).collect()) == sorted(one.predict(here).tolist())
 

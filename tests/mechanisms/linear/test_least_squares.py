@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from snugdp import Budget, Number, Schema, Simulation
+from snugdp import Budget, Category, LinearRegression, Number, Schema, Simulation
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.core.guarantee import Cost
@@ -78,6 +78,17 @@ def test_neither_collinear_columns_nor_a_flat_target_end_in_least_squares(method
     flat = table(ENOUGH).with_columns(y=pl.lit(3.0))
     for frame in (table(ENOUGH, apart=1e-3), flat, table(0), table(1)):
         assert "tau" in fitted(frame, method=method)[0].released
+
+
+def test_levels_that_hold_all_rows_do_not_end_in_least_squares_as_the_plan_says() -> None:
+    """They add up to the constant, so X'X has an eigenvalue of 0."""
+    schema = Schema({"a": Number(-1, 1), "b": Category(["p", "q"]), "y": Number(-8, 8)}, target="y")
+    frame = table(ENOUGH).with_columns(b=pl.when(pl.col("b") > 0).then(pl.lit("p")).otherwise(pl.lit("q")))
+    for method in ("auto", "adaptive"):
+        model = LinearRegression(schema=schema, method=method, noise=Simulation(1)).fit(frame)
+        assert "tau" in model.details_
+        assert "never does where columns add up to others" in str(model.plan_)
+        assert np.abs(model.coef_[1] - 0.5) < 0.05
 
 
 def test_what_is_not_identified_is_not_looked_at() -> None:
