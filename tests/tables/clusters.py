@@ -25,6 +25,7 @@ TABLE = pl.DataFrame(
         "kind of": [["x", "y", None, "z"][i % 4] for i in range(4000)],
     }
 )
+ODD_NAMES = {"a": "way.out", "b": "`", "kind of": "the `kind.of`"}  # Spark reads dots and backticks in names
 WORK = Tally(("a", "b"))
 SCHEMA = Schema({"a": Number(0, 300), "kind of": Category(["x", "y"]), "b": Number(-900, 0)}, target="b")
 MARKS = [

@@ -19,7 +19,7 @@ from snugdp.tables.passes.vectors.moments import GramPass
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import TableError, open_source
 from tests.tables import where
-from tests.tables.clusters import MARKS, SCHEMA, TABLE, WORK, connect_session, in_files, needs_pyspark
+from tests.tables.clusters import MARKS, ODD_NAMES, SCHEMA, TABLE, WORK, connect_session, in_files, needs_pyspark
 from tests.tables.tallies import Failing
 
 needs_pyspark()
@@ -108,6 +108,17 @@ def test_the_same_fits_as_here(name: str, table: Any) -> None:
     ask = "transform" if name == "components" else "predict"
     answers = [row[-1] for row in getattr(there, ask)(table).where("a is not null").orderBy("a").collect()]
     assert np.array_equal(answers, getattr(here, ask)(TABLE.filter(pl.col("a").is_not_null()).sort("a")))
+
+
+@pytest.mark.slow
+def test_columns_may_have_any_name(table: Any) -> None:
+    here, there = TABLE.rename(ODD_NAMES), table.toDF(*ODD_NAMES.values())
+    schema = Schema({ODD_NAMES[name]: column for name, column in LABELS.columns.items()}, target="the `kind.of`")
+    one, other = (LogisticRegression(schema=schema, noise=Simulation(1)).fit(rows) for rows in (here, there))
+    assert np.array_equal(one.coef_, other.coef_)
+    for ask in ("predict", "predict_proba", "decision_function", "predict_log_proba"):
+        answers = getattr(other, ask)(there).collect()
+        assert sorted(row[-1] for row in answers) == sorted(getattr(one, ask)(here).tolist()), ask
 
 
 @pytest.mark.slow

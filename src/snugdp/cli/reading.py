@@ -12,8 +12,8 @@ import polars as pl
 
 from snugdp.cli.models import value_of
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.cells import dates, numbers, numeric, truths
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number, type_name
+from snugdp.tables.cells import dates, numbers, numeric, truths, type_name
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, Number
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Batch, FileSource, Partition, Source, TableError, open_source
 from snugdp.tables.sources.base import guarded, step

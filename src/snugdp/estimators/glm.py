@@ -106,7 +106,7 @@ class GLM(GeneralisedModel):
     classes: Any = None
     y_bound: Real | tuple[Real, Real] | None = None
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[Any]:
         """The class, rate or number of every row. Rows are read as in the fit."""
         linear, response = self._linear(X), self._answer
@@ -118,6 +118,7 @@ class GLM(GeneralisedModel):
         return np.asarray(middle + half * linear)
 
     @available_if(lambda model: getattr(model.loss, "classifies", False))  # type: ignore[untyped-decorator]
+    @row_by_row("decision")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The linear function of every row, in the units of the loss; one for each of more than two classes."""
         return self._linear(X)

@@ -163,7 +163,7 @@ class LinearRegression(WithIntervals, RegressorMixin, LinearModel):  # type: ign
     inference: bool = False
     target: str = "robust"
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit; none is left out, and missing is the middle.
 

@@ -98,6 +98,7 @@ class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # t
     inference: bool = False
     _estimand = "log-odds"
 
+    @row_by_row("decision")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class for every row; of more than two, those of each against the others.
 
@@ -105,18 +106,19 @@ class LogisticRegression(WithIntervals, ClassifierMixin, GeneralisedModel):  # t
         """
         return self._linear(X)
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of every row."""
         linear = self._linear(X)
         return self._answer.predicted(linear)
 
-    @row_by_row
+    @row_by_row("probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of all classes, in the order of ``classes_``, for every row."""
         linear = self._linear(X)
         return self._answer.probabilities(linear)
 
+    @row_by_row("log_probabilities")
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithms of the probabilities of all classes."""
         linear = self._linear(X)

@@ -77,7 +77,7 @@ class PoissonRegression(WithIntervals, RegressorMixin, GeneralisedModel):  # typ
     inference: bool = False
     _estimand = "log-rate"
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The rate of every row, at most ``rate_max``. Rows are read as in the fit."""
         linear = self._linear(X)

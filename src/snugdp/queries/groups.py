@@ -31,14 +31,14 @@ from snugdp.queries.table import ABOUT_POPULATION, Library, StatisticsTable, lib
 from snugdp.release.context import ReleaseContext
 from snugdp.release.spine import release
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.cells import Names, numeric
+from snugdp.tables.cells import Names, numeric, type_name
 from snugdp.tables.engines import measure
 from snugdp.tables.found import FoundNumber
 from snugdp.tables.grid import Ends, Grid
 from snugdp.tables.passes.counts.groups import GroupPass, ValueColumn
 from snugdp.tables.passes.counts.keys import CellColumn, Encoded, KeyColumn, key_column
 from snugdp.tables.passes.together import JointState, Together
-from snugdp.tables.schema.kinds import Boolean, Category, Number, type_name
+from snugdp.tables.schema.kinds import Boolean, Category, Number
 from snugdp.tables.schema.schema import Schema
 from snugdp.tables.sources import Source, open_source
 from snugdp.tables.sources.base import TableError

@@ -251,7 +251,8 @@ NOTES = {
     "predictions are nearer to its typical values than to its mean; "
     'in a linear model, target="mean" estimates the mean, with more noise',
     "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
-    "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean",
+    "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean. It "
+    "never does where columns add up to others, as the levels of a category do if every row is in one",
     "ended-in-least-squares": "rows were so many that noise does not matter: the fit ended in least squares, from X'X "
     "and X'y with noise, so this line is the conditional mean. They took the place of the log-cosh loss and of what "
     "prepares it, at the same cost",

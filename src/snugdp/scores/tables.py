@@ -19,11 +19,10 @@ from snugdp.estimators.labels import as_numbers, labels_of
 from snugdp.estimators.open.tables import framed
 from snugdp.mechanisms.scores.images import AnswerScale, Integers
 from snugdp.mechanisms.scores.passes import ScoringBatch
-from snugdp.tables.cells import Names, labelled, numbers, numeric
+from snugdp.tables.cells import Names, labelled, numbers, numeric, type_name
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.cells.rows import is_sparse
-from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.schema.scaling import floats
 from snugdp.tables.sources import Source, TableError, open_source
 from snugdp.tables.sources.base import Frame, listed

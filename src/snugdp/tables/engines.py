@@ -20,13 +20,12 @@ import narwhals as nw
 from snugdp.core.screen import watched
 from snugdp.secrecy.secret import PrivateComputationError, Secret
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.cells import numeric
+from snugdp.tables.cells import numeric, type_name
 from snugdp.tables.passes.digest import DigestPass
 from snugdp.tables.passes.together import Together
-from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Batch, Source, SparkSource, TableError, open_source, wanted
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import fields, interpreter, is_remote, quoted
+from snugdp.tables.sources.cluster import fields, interpreter, is_remote, mapped
 
 if TYPE_CHECKING:
     from snugdp.tables.passes.base import Pass
@@ -275,8 +274,13 @@ class SparkConnect:
         """The state of the pass over the whole table. It is private."""
         job = _job(source, work)
         first = job.sparkSession.range(1).selectExpr("-1 as part", "X'' as state")
-        last = job.union(first).repartition(1).mapInArrow(_Merge(work), _answer_fields())
-        worked, answers = attempt(lambda: [(int(row["part"]), bytes(row["state"])) for row in last.collect()])
+        last = job.union(first).repartition(1)
+        worked, answers = attempt(
+            lambda: [
+                (int(row["part"]), bytes(row["state"]))
+                for row in last.mapInArrow(_Merge(work), _answer_fields()).collect()
+            ]
+        )
         if not worked or answers is None:
             raise TableError(_JOB_FAILED)
         if len(answers) != 1 or answers[0][0] < 0:
@@ -289,11 +293,10 @@ def _job(source: Source, work: Pass[Any]) -> Any:
     source.check(work)
     if not isinstance(source, SparkSource):
         raise TypeError("the Spark engines read Spark tables only")
-    columns = [quoted(name) for name in wanted(work, source.types)]
-    session = source.table.sparkSession
-    rows = source.table.select(*columns)
-    with interpreter(session):
-        worked, job = attempt(lambda: rows.coalesce(_tasks(session)).mapInArrow(_Task(work), _answer_fields()))
+    table, names = source.table, list(wanted(work, source.types))
+    with interpreter(table.sparkSession):
+        most = _tasks(table.sparkSession)
+        worked, job = attempt(lambda: mapped(table, names, _Task(work), _answer_fields(), most))
     if not worked:
         raise TableError(_JOB_FAILED)
     return job

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from snugdp.ledger.parts import TablePart
-from snugdp.tables.cells import labelled
+from snugdp.tables.cells import labelled, type_name
 from snugdp.tables.cells.names import Names
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources import Source, SparkSource, TableError
 from snugdp.tables.sources.base import Frame
 from snugdp.tables.sources.base import listed as names_of

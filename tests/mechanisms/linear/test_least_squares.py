@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from snugdp import Budget, Number, Schema, Simulation
+from snugdp import Budget, Category, LinearRegression, Number, Schema, Simulation
 from snugdp.accounting import composition, gaussian
 from snugdp.accounting.objective.run import Kind, RunCost
 from snugdp.core.guarantee import Cost
@@ -78,6 +78,17 @@ def test_neither_collinear_columns_nor_a_flat_target_end_in_least_squares(method
     flat = table(ENOUGH).with_columns(y=pl.lit(3.0))
     for frame in (table(ENOUGH, apart=1e-3), flat, table(0), table(1)):
         assert "tau" in fitted(frame, method=method)[0].released
+
+
+def test_levels_that_hold_all_rows_do_not_end_in_least_squares_as_the_plan_says() -> None:
+    """They add up to the constant, so X'X has an eigenvalue of 0."""
+    schema = Schema({"a": Number(-1, 1), "b": Category(["p", "q"]), "y": Number(-8, 8)}, target="y")
+    frame = table(ENOUGH).with_columns(b=pl.when(pl.col("b") > 0).then(pl.lit("p")).otherwise(pl.lit("q")))
+    for method in ("auto", "adaptive"):
+        model = LinearRegression(schema=schema, method=method, noise=Simulation(1)).fit(frame)
+        assert "tau" in model.details_
+        assert "never does where columns add up to others" in str(model.plan_)
+        assert np.abs(model.coef_[1] - 0.5) < 0.05
 
 
 def test_what_is_not_identified_is_not_looked_at() -> None:
@@ -179,6 +190,35 @@ def test_the_atom_of_a_run_is_above_a_gaussian_release_in_both_directions(kind: 
                     epsilon=Fraction(epsilon), mu_squared=Fraction(beside) ** 2, failure=run.failure, atoms=(one,)
                 )
                 assert bound >= profile(math.hypot(instead, beside), float(epsilon)) - 1e-12
+
+
+def beyond(m: float, least: float, epsilon: float) -> float:
+    """E (1 - e^(epsilon - l))+ on t > least alone, l = m t + m^2/2, t standard normal."""
+    start = max(least, epsilon / m - m / 2)
+    return float(stats.norm.sf(start) - math.exp(epsilon) * stats.norm.sf(start + m))
+
+
+def pair(side: tuple[composition.Branch, ...], m: float, epsilon: float) -> float:
+    """The same for the largest branch: both signs of t, a constant beside t, or levels."""
+    levels = [(float(one.weight), float(one.shift)) for one in side if not one.mu_squared]
+    lost = sum(weight * max(0.0, 1 - math.exp(epsilon - level)) for weight, level in levels)
+    if len(levels) == len(side):
+        return lost
+    if not levels:
+        return 2 * beyond(m, 0.0, epsilon)
+    (_, level), start = levels[0], levels[0][1] / m - m / 2
+    return float(stats.norm.cdf(start)) * max(0.0, 1 - math.exp(epsilon - level)) + beyond(m, start, epsilon)
+
+
+@pytest.mark.parametrize("kind", ["class_t", "class_t_sharp"])
+@pytest.mark.parametrize(("m", "kappa"), [(0.02, 0.01), (0.2, 0.5), (1.0, 1e-3), (3.0, 4.0), (0.2, 10.0)])
+def test_the_pair_of_the_atom_is_above_a_gaussian_release(kind: Kind, m: float, kappa: float) -> None:
+    """The pair itself, which an adaptive choice needs; a bound on delta adds its branches up."""
+    run = RunCost(Fraction(m) ** 2, Fraction(kappa), kind)
+    for side in (run.atom.add, run.atom.remove):
+        for epsilon in [*np.linspace(-8 * m, 8 * m, 33), -30.0, -1.0, 0.0, 1.0]:
+            bound = pair(side, m, float(epsilon)) + float(run.failure)
+            assert bound >= profile(m, float(epsilon)) - 1e-13
 
 
 def test_what_is_not_proved_has_no_gaussian_release_in_its_place() -> None:

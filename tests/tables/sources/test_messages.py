@@ -33,6 +33,25 @@ def test_decimals_that_are_too_wide_are_named(ending: str, tmp_path: Path) -> No
         open_source(path)
 
 
+def test_types_that_are_not_known_are_named_in_memory_too() -> None:
+    with pytest.raises(TypeError, match=r'"huge" must hold numbers, not Unknown \(decimal256, a map or the like\)'):
+        median(WIDE, column="huge", bounds=(0, 100), epsilon=1)
+    with pytest.raises(TypeError, match=r"numbers, not Unknown \(decimal256, a map or the like\)"):
+        median(WIDE["huge"], bounds=(0, 100), epsilon=1)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_two_columns_of_one_name_in_a_file(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{ending}"
+    if ending == "parquet":
+        pq.write_table(TWICE, path)
+    else:
+        with pa.ipc.new_file(path, TWICE.schema) as file:
+            file.write_table(TWICE)
+    with pytest.raises(TableError, match=r'two columns that are called "x"'):
+        open_source(path)
+
+
 def test_another_separator_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("age|income\n31|45\n")
     with pytest.raises(TableError, match=r'Csv\(path, separator="\|"\)'):

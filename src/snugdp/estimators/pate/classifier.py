@@ -51,7 +51,7 @@ from snugdp.propose.theorem import theorem
 from snugdp.release.context import ReleaseContext
 from snugdp.release.persons import Persons, drawn_key
 from snugdp.secrecy.secret import Secret
-from snugdp.tables.sources import is_named, open_source
+from snugdp.tables.sources import is_named, is_spark, open_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -292,6 +292,8 @@ class PATEClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise NotReleased(_REFUSED)
         if not hasattr(self, "student_"):
             raise NotFittedError("the student could not be trained on the released labels, which are in labels_")
+        if is_spark(X):
+            raise TypeError("the student answers rows in memory: give it table.toPandas(), or a part of the table")
         rows = self._checked(self._features(X))
         with warnings.catch_warnings():  # said already
             warnings.filterwarnings("ignore", "X (does not have|has) .*feature names", UserWarning)

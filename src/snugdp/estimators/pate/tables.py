@@ -17,14 +17,13 @@ from snugdp.estimators.pate.teachers import FAILED, Ballot, histograms, packed, 
 from snugdp.secrecy.private_state import PrivateState
 from snugdp.secrecy.secret import PrivateComputationError
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.cells import labelled
+from snugdp.tables.cells import labelled, type_name
 from snugdp.tables.engines import engine_for, gather
 from snugdp.tables.passes.base import Sums
 from snugdp.tables.persons.images import check_person
-from snugdp.tables.schema.kinds import type_name
 from snugdp.tables.sources import Source, SparkSource
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import fields, interpreter, quoted
+from snugdp.tables.sources.cluster import fields, interpreter, mapped
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _UNSENDABLE = (
@@ -144,9 +143,8 @@ def _scattered(source: SparkSource, records: RowRecords) -> SparkSource:
     source.check(RecordPass(records))
     session = source.table.sparkSession
     number = int(session.conf.get(_PARTITIONS))
-    rows = source.table.select(*map(quoted, records.columns))
     with interpreter(session):
-        made = rows.mapInArrow(_Made(records), fields(word="long", who="long", row="binary"))
+        made = mapped(source.table, records.columns, _Made(records), fields(word="long", who="long", row="binary"))
         equal = made.repartition(number, WORD).sortWithinPartitions(WORD, ROW)
         found = equal.mapInArrow(_Assigned(records), fields(teacher="long", word="long", row="binary"))
         return SparkSource(found.repartition(number, TEACHER).sortWithinPartitions(TEACHER), is_checked=True)

@@ -224,7 +224,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OpenSchemaEstimator
         plan: Plan = method.plan()
         return plan.with_notes(*missing_notes(layout), Note("missing-number"))
 
-    @row_by_row
+    @row_by_row("coordinates")
     def transform(self, X: Any) -> Any:
         """The coordinates of every row along the components. As private as the rows: the noise is in the components."""
         self._require_release()

@@ -122,7 +122,7 @@ class SparseLinearRegression(RegressorMixin, SparseModel):  # type: ignore[misc]
     def _nothing_given(self) -> bool:
         return self.y_bound is None
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The target of every row. Rows are read as in the fit: clipped to their bounds, shortened to the norm."""
         scaled = self._linear(X)
@@ -241,23 +241,25 @@ class SparseLogisticRegression(ClassifierMixin, SparseModel):  # type: ignore[mi
         if self.released_:
             self.classes_ = declared(classes_in(self.bounds_.declared))
 
+    @row_by_row("decision")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class, for every row. Rows are read as in the fit."""
         return self._linear(X)
 
-    @row_by_row
+    @row_by_row("probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of both classes, for every row."""
         odds = self._linear(X)
         second = 0.5 * (1.0 + np.tanh(0.5 * odds))
         return np.stack([1.0 - second, second], axis=1)
 
+    @row_by_row("log_probabilities")
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of the probabilities of both classes."""
         odds = self._linear(X)
         return -np.stack([np.logaddexp(0.0, odds), np.logaddexp(0.0, -odds)], axis=1)
 
-    @row_by_row
+    @row_by_row("prediction")
     def predict(self, X: Any) -> NDArray[Any]:
         """The more probable class of every row."""
         second = (self._linear(X) > 0).astype(np.int64)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from snugdp.core.outcome import Outcome
 from snugdp.estimators.base import NotReleased, missing_notes, require_rows
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.open.tables import OpenInput, open_points, standardised_rows
 from snugdp.estimators.private import PrivateEstimator
 from snugdp.estimators.workflows.pipelines import warn_of_pipeline
@@ -99,6 +100,7 @@ class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[mi
         self.left_out_ = dict(table.left_out)
         return self._keep(outcome, plan)
 
+    @row_by_row("features")
     def transform(self, X: Any) -> Floats:
         """The rows, each changed by itself by what was released. As private as they are: no noise is added to rows."""
         self._require_release()

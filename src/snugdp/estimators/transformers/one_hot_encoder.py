@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from snugdp.estimators.inputs import eager
+from snugdp.estimators.on_cluster import row_by_row
 from snugdp.estimators.open.tables import OpenInput, labels_frame, open_points
 from snugdp.estimators.transformers.base import Floats, PrivateTransformer
 from snugdp.tables.found import FoundColumn, FoundLevels
@@ -94,6 +95,7 @@ class OneHotEncoder(PrivateTransformer):
         named = np.empty((0, len(frame.columns))) if schema is None else None
         return replace(open_points(frame, schema, self._kind), named=named)
 
+    @row_by_row("features")
     def transform(self, X: Any) -> Floats:
         """The entries of all rows. As private as the rows are."""
         self._require_release()

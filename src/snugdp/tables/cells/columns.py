@@ -37,6 +37,7 @@ _FLOATS = {id(kind) for kind in (int, float, bool)}  # types by their identity: 
 _OPTIONAL = {*_FLOATS, id(type(None))}
 _PLAIN = {*_OPTIONAL, id(str), id(bytes)}
 _MAX_DIGITS, _MAX_SCALE = 2**53, 22  # whole numbers and powers of ten up to here are floats: a ratio is rounded once
+_NOT_KNOWN = "Unknown (decimal256, a map or the like)"
 _KINDS = {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "c": "complex numbers", "f": "half precision"}
 
 
@@ -212,7 +213,7 @@ def label_rows(data: object, what: str = "labels") -> Rows:
     if isinstance(rows, nw.Series) and not labelled(declared(rows)):
         raise refusal(f"{what} must be text, numbers, booleans or dates", rows)
     if isinstance(rows, np.ndarray) and (rows.dtype.kind in "mMV" or rows.dtype == np.float16):
-        kind = type_name(rows)
+        kind = _name(rows)
         raise TypeError(f"{what} must not be an array of {kind}; give a list, a table, or an array of text")
     return rows
 
@@ -290,16 +291,18 @@ def _is_single(rows: Rows) -> bool:
     return isinstance(rows, np.ndarray) and rows.dtype.kind == "f" and rows.dtype.itemsize == 4
 
 
-def type_name(rows: Declared) -> str:
-    """The declared type in a word, without the labels or lengths that some types carry."""
-    if isinstance(rows, nw.Series):
-        return type(rows.dtype).__name__
-    return _KINDS.get(rows.dtype.kind, "records")
+def type_name(dtype: nw.dtypes.DType) -> str:
+    """A declared type in a word, without the labels that some carry: pandas takes those from the rows."""
+    return _NOT_KNOWN if dtype == nw.Struct({}) else type(dtype).__name__
+
+
+def _name(rows: Declared) -> str:
+    return type_name(declared(rows)) if isinstance(rows, nw.Series) else _KINDS.get(rows.dtype.kind, "records")
 
 
 def refusal(wanted: str, rows: Declared) -> TypeError:
     """An error about a declared type."""
-    kind, text = type_name(rows), isinstance(rows, np.ndarray) and rows.dtype.kind in "US"
+    kind, text = _name(rows), isinstance(rows, np.ndarray) and rows.dtype.kind in "US"
     advice = "numpy turns all cells into text if one is: give a list, or a table" if text else "convert it first"
     return TypeError(f"{wanted}, not {kind}; {advice}")
 
@@ -418,6 +421,6 @@ def images(rows: Rows, read: Callable[[], NDArray[Image]]) -> NDArray[Image]:
     with muted():
         worked, found = attempt(read)
     if not worked or found is None:
-        kind = "objects" if isinstance(rows, list) else type_name(rows)
+        kind = "objects" if isinstance(rows, list) else _name(rows)
         raise TypeError(f"a column of type {kind} could not be read; convert it to floats or text first")
     return found

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
 from snugdp.secrecy.private_state import PrivateState
-from snugdp.tables.cells import numbers
+from snugdp.tables.cells import numbers, type_name
 from snugdp.tables.cells.rows import is_sparse
-from snugdp.tables.schema.kinds import Column, DType, Number, type_name
+from snugdp.tables.schema.kinds import Column, DType, Number
 from snugdp.tables.schema.scaling import Affine, Floats, floats, not_numbers, present, scale_for
 from snugdp.tables.schema.schema import Coefficients, Layout
 from snugdp.tables.sources.base import Batch, Frame, Source, UndividedSource, step

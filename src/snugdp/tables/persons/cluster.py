@@ -11,7 +11,7 @@ import numpy as np
 
 from snugdp.tables.engines import fold
 from snugdp.tables.sources.base import Frame
-from snugdp.tables.sources.cluster import SparkSource, declared, interpreter, quoted
+from snugdp.tables.sources.cluster import SparkSource, declared, interpreter, mapped
 
 if TYPE_CHECKING:
     from snugdp.tables.persons.passes import PersonPass
@@ -27,13 +27,12 @@ def shuffled(source: SparkSource, work: PersonPass) -> SparkSource:
     """
     source.check(work)
     table, session = source.table, source.table.sparkSession
-    read = table.select(*map(quoted, work.columns))
     route = _unused(work.columns)
     number = int(session.conf.get(_PARTITIONS))
     with interpreter(session):
-        routed = read.mapInArrow(_Route(work, route), _fields(read, route))
-        rows = routed.repartition(number, route).drop(route)
-        done = rows.mapInArrow(_Work(work), work.spark_fields(_fields(read)))
+        routed = mapped(table, work.columns, _Route(work, route), _fields(table, work.columns, route))
+        rows = routed.repartition(number, route)
+        done = mapped(rows, work.columns, _Work(work), work.spark_fields(_fields(table, work.columns)))
         return SparkSource(done, is_checked=True)
 
 
@@ -45,11 +44,12 @@ def _unused(names: tuple[str, ...]) -> str:
     return found
 
 
-def _fields(table: Any, route: str | None = None) -> Any:
-    """The declared types of a table, where cells may be missing; and of the hash of persons beside them."""
+def _fields(table: Any, names: tuple[str, ...], route: str | None = None) -> Any:
+    """The declared types of these columns, where cells may be missing; and of the hash of persons beside them."""
     from pyspark.sql.types import LongType, StructField, StructType
 
-    fields = [StructField(field.name, field.dataType, True) for field in declared(table)]
+    types = {field.name: field.dataType for field in declared(table)}
+    fields = [StructField(name, types[name], True) for name in names]
     return StructType(fields if route is None else [*fields, StructField(route, LongType(), True)])
 
 

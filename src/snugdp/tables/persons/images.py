@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from snugdp.secrecy.silence import attempt
 from snugdp.tables.cells import cell as one
-from snugdp.tables.cells import declared, labelled, moments, numbers
+from snugdp.tables.cells import declared, labelled, moments, numbers, type_name
 from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.cells.dates import MISSING
 from snugdp.tables.passes.counts.keys import KeyColumn, KeyKind
 from snugdp.tables.persons.hashing import Words, text_words
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Frame
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,8 @@ from collections.abc import Collection, Mapping, Sequence
 import narwhals as nw
 
 from snugdp.numerics.rounded import clear
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Undeclared, type_name
+from snugdp.tables.cells import type_name
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Undeclared
 from snugdp.tables.schema.schema import Schema
 
 IDENTIFIERS = frozenset(

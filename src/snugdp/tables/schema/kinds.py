@@ -334,11 +334,6 @@ def described(column: Column) -> str:
     return _DESCRIBED[type(column)]
 
 
-def type_name(dtype: DType) -> str:
-    """A declared type in a word: some types carry labels, and pandas takes those from the rows."""
-    return type(dtype).__name__
-
-
 def _instant(bound: object) -> object:
     """A bound of a date as it is kept: ISO 8601 text, or a number of days."""
     if not isinstance(bound, str | date | np.datetime64):

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snugdp.numerics.rationals import Real, rational
-from snugdp.tables.cells import declared_types, inferred
+from snugdp.tables.cells import declared_types, inferred, type_name
 from snugdp.tables.keyed import EqualByKey
 from snugdp.tables.schema import missing as gaps
 from snugdp.tables.schema import scaling, toml
 from snugdp.tables.schema.hats import curve_images
-from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Spline, described, type_name
+from snugdp.tables.schema.kinds import Boolean, Category, Column, Date, DType, Number, Spline, described
 
 __all__ = ["Boolean", "Category", "Coefficients", "Column", "Date", "Layout", "Number", "Schema", "Spline"]
 _BITS = 52

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -115,9 +116,38 @@ def ask_workers(session: Any) -> None:
     _ready.add(application)
 
 
-def quoted(name: str) -> str:
-    """The name of a column as Spark reads it."""
-    return f"`{name.replace('`', '``')}`"
+def mapped(
+    table: Any,
+    names: Sequence[str],
+    task: Callable[[Iterator[Any]], Iterator[Any]],
+    types: Any,
+    most: int | None = None,
+) -> Any:
+    """What workers make of these columns, batch by batch, in so many tasks at ``most``; columns may have any name.
+
+    Where names are read, Spark takes a dot for the way into a struct and stumbles over a backtick. So columns travel by
+    their places, and get their names back on the worker.
+    """
+    places = {name: f"c{place}" for place, name in enumerate(table.columns)}
+    plain = table.toDF(*places.values()).select(*(places[name] for name in names))
+    few = plain if most is None else plain.coalesce(most)
+    return few.mapInArrow(_Named(task, tuple(names)), types)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A task, which sees the columns by their names."""
+
+    task: Callable[[Iterator[Any]], Iterator[Any]]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """What the task makes of them."""
+        import pyarrow as pa
+
+        if not self.names:  # Arrow would forget how many rows there are
+            return self.task(batches)
+        return self.task(pa.RecordBatch.from_arrays(batch.columns, list(self.names)) for batch in batches)
 
 
 def declared(table: Any) -> list[Any]:

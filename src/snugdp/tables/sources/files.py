@@ -14,7 +14,8 @@ import narwhals as nw
 import polars as pl
 
 from snugdp.secrecy.silence import attempt
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.cells import type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Batch, Partition, Source, Stamp, TableError, guarded, listed
 from snugdp.tables.sources.csv import Csv, TextFormat
 from snugdp.tables.sources.frames import streamed
@@ -91,16 +92,16 @@ class FilePartition(Partition):
         """Names and declared types."""
         if not os.access(self.path, os.R_OK):
             raise TableError(f"{self.path} must not be read: check its permissions")
-        return _asked(lambda: self.format.types(self.path), self._unread)
+        found = _asked(lambda: self.format.types(self.path), self._unread)
+        if self.format is _ARROW and attempt(lambda: _wrong_columns(self.path))[1]:  # polars takes equal names for one
+            raise TableError(self._unread())
+        return found
 
     def _unread(self) -> str:
-        """Why there are no types: a footer that pyarrow can read has a type that polars cannot, or there is none."""
-        worked, odd = attempt(lambda: _odd_columns(self.path))
-        if worked and odd:
-            return (
-                f"{self.path} has columns of decimals with more than 38 digits (decimal256), which cannot be read: "
-                f"{listed(odd)}. Write them again as float64, or as decimals of at most 38 digits"
-            )
+        """Why there are no types: a footer that pyarrow can read says what polars does not take, or there is none."""
+        worked, wrong = attempt(lambda: _wrong_columns(self.path))
+        if worked and wrong:
+            return f"{self.path} has {wrong}"
         return f"{self.path} is not a whole file of its kind (perhaps cut off): write it again"
 
     def verify(self) -> None:
@@ -119,8 +120,8 @@ class FilePartition(Partition):
         return self.stamp.difference() or damaged
 
 
-def _odd_columns(path: Path) -> list[str]:
-    """The columns of a Parquet or Arrow file whose declared types polars does not have."""
+def _wrong_columns(path: Path) -> str:
+    """What polars does not take of the columns that a Parquet or Arrow file declares; nothing if it takes them all."""
     import pyarrow as pa
 
     if _format(path) is _PARQUET:
@@ -129,7 +130,16 @@ def _odd_columns(path: Path) -> list[str]:
         fields = read_schema(path)
     else:
         fields = pa.ipc.open_file(path).schema
-    return [each.name for each in fields if "decimal256" in str(each.type)]
+    doubled = [name for name, times in Counter(fields.names).items() if times > 1]
+    if doubled:
+        return f"two columns that are called {listed(doubled)}: write it again with one of them renamed"
+    wide = [each.name for each in fields if "decimal256" in str(each.type)]
+    if wide:
+        return (
+            f"columns of decimals with more than 38 digits (decimal256), which cannot be read: {listed(wide)}. "
+            "Write them again as float64, or as decimals of at most 38 digits"
+        )
+    return ""
 
 
 def _asked(read: Callable[[], T], explain: Callable[[], str]) -> T:

@@ -17,9 +17,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.cells import inferred, numeric
+from snugdp.tables.cells import inferred, numeric, type_name
 from snugdp.tables.passes.base import SummingPass, Sums
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.scaling import floats
 
 Floats: TypeAlias = NDArray[np.float64]

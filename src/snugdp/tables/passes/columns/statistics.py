@@ -18,10 +18,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from snugdp.tables.cells import Names, dated, labelled, numbers, numeric, truths
+from snugdp.tables.cells import Names, dated, labelled, numbers, numeric, truths, type_name
 from snugdp.tables.grid import Grid
 from snugdp.tables.passes.base import SummingPass, Sums
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.schema.scaling import day_numbers, floats
 
 Integers: TypeAlias = NDArray[np.int64]

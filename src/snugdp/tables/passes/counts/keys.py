@@ -20,11 +20,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from snugdp.secrecy.silence import attempt, muted
-from snugdp.tables.cells import Names, declared, labelled, numbers
+from snugdp.tables.cells import Names, declared, labelled, numbers, type_name
 from snugdp.tables.cells import cell as one
 from snugdp.tables.cells.columns import cells_of
 from snugdp.tables.grid import Grid
-from snugdp.tables.schema.kinds import DType, type_name
+from snugdp.tables.schema.kinds import DType
 from snugdp.tables.sources.base import Source
 from snugdp.tables.wide_grid import WideGrid
 
