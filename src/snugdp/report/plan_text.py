@@ -73,6 +73,7 @@ STEPS = {
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
     "target-squares": "sum of the squared targets, with {law} noise",
+    "mean-residual": "mean of the clipped residuals, with {law} noise: the intercept follows it",
     "mean-target-size": "mean size of the targets, with {law} noise",
     "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
     "cell-sorts": "whether {times} columns hold numbers, dates or text, {law} noise of {scale} on each count",

@@ -29,7 +29,7 @@ from tests.effort import sampled
 BUDGET = Budget(1, 1e-6)
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-8, 8)}, target="y")
 DESIGN = Design.of(SCHEMA)
-ENOUGH = 500_000
+ENOUGH = 600_000
 AUTO, BY_HAND = LINES["auto"], LINES["adaptive"]
 
 

@@ -28,12 +28,13 @@ from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
+    Point,
     least_sharp_ridge,
     nothing_left,
     root_above,
     root_below,
 )
-from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, SquareSum, TargetLooks
+from snugdp.mechanisms.objective.scale import MeanResidual, MeanTarget, SizeHistogram, SquareSum, TargetLooks
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -47,28 +48,32 @@ from snugdp.tables.rows import Rows
 THEOREMS = {True: theorem("linear-inference/1"), False: theorem("linear-whitened/1")}  # by whether it has intervals
 
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices with intervals, or
-# without them the squares of the targets; the rest is the run.
-_SHARES = tuple(Fraction(part, 1000) for part in (30, 30, 60, 20, 130, 2))
+# without them the squares of the targets and, where there is an intercept, the mean of the residuals; the rest is the
+# run.
+_SHARES = tuple(Fraction(part, 1000) for part in (30, 30, 60, 20, 130, 2, 40))
 _SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
 _TOLD = 0.25  # by a usual row, of what the Hessian must be
 _GUESS = 0.2  # mean size of a target, as a part of its bound
+_CLIP = 3.0  # of residuals, in mean sizes of targets
+_MIN_COUNT = 2.0  # deviations of its noise
 
 
 @dataclass(frozen=True)
 class _LineParts(WhitenedParts):
-    """The looks before the run, and the run with its smallest ridge."""
+    """The looks before the run, the run with its smallest ridge, and the look after it."""
 
     looks: TargetLooks
     run: Perturbation
     squares: SquareSum | None
+    level: MeanResidual | None
 
     @property
     def cost(self) -> Cost:
         """All of it."""
-        looks = self.looks.cost if self.squares is None else self.looks.cost + self.squares.cost
-        return Cost(mu_squared=self.whitening.mu_squared) + looks + self.run.cost
+        more = (each.cost for each in (self.squares, self.level) if each is not None)
+        return sum(more, Cost(mu_squared=self.whitening.mu_squared) + self.looks.cost + self.run.cost)
 
 
 @lru_cache(maxsize=64)
@@ -78,7 +83,8 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     left = total - beside
     if left <= 0:
         raise nothing_left(beside)
-    asked = (design.row_map.constant, True, True, True, intervals, not intervals)
+    constant = design.row_map.constant
+    asked = (constant, True, True, True, intervals, not intervals, constant and not intervals)
     shares = [share if wanted else Fraction(0) for share, wanted in zip(_SHARES, asked, strict=True)]
     mus = [root_below(share * left) for share in shares]
     m, rows = root_below((1 - sum(shares)) * left), whitened_design(design.entries)
@@ -89,7 +95,8 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     noise = float(_USUAL / m)
     whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_SHORTENED_SHARE, noise=noise)
     squares = SquareSum(design, mus[5]) if mus[5] else None
-    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run, squares)
+    level = MeanResidual(rows, mus[6]) if mus[6] else None
+    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run, squares, level)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
     return parts
@@ -135,7 +142,9 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         run, squares, least_squares = self._planned.run, self._planned.squares, self._least_squares
         before, after = self._whitening.steps()
         needed = self._whitening.note(_TOLD) if least_squares is None else least_squares.note(_GUESS)
+        level = self._planned.level
         again = () if squares is None else (squares.step("squares", "target-squares"),)
+        last = () if level is None else (level.step("level", "mean-residual"),)
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,
@@ -145,6 +154,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
                 *before,
                 *again,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
+                *last,
                 *after,
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
@@ -184,7 +194,22 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         matrix, released = whitening.follow(gram, data, noise)  # 5
         rows = whitening.whitened(data, matrix, "shorten")
         start = constant_line(matrix, centre)
-        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 6
+        point = run.draw(rows, noise.at("release"), start)  # 6
+        if (level := self._planned.level) is not None:
+            raised = self._raised(level, rows, point, gram=gram, size=sizes.mean, noise=noise)  # 7
+            point = tuple(a + b for a, b in zip(point, constant_line(matrix, raised), strict=True))
+            released["raised"] = float(raised)
+        theta, directions, equation = whitening.fit(rows, run, matrix, point, start=start, noise=noise)
         numbers = {name: value for name, value in run.released.items() if name != "noise_at_most"}  # of whitened rows
         details = {**numbers, **released, "centre": float(centre)}
         return sizes, WhitenedFit(theta, None, details, directions, equation)
+
+    def _raised(
+        self, level: MeanResidual, rows: Secret[Rows], point: Point, *, gram: Cells, size: float, noise: Noise
+    ) -> Fraction:
+        """How far the released line lies too low, by the residuals of whitened rows."""
+        x_squared, bits = self.design.x_squared, self.design.row_map.bits
+        least = _MIN_COUNT * float(x_squared / self._whitening.gram)
+        count = max(gram[-1][-1] / float(4**bits), least)  # the square of the constant, which is 2**bits
+        clip = Fraction(min(_CLIP * size, 2.0)) * level.design.y_bound
+        return level.draw(rows, noise.at("level"), point, clip, count)

@@ -20,7 +20,7 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.base import Pass, Sums
-from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, ResidualSumPass, ScalePass
 from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
@@ -31,6 +31,7 @@ _CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
 _GUESSED_SQUARE = 0.75  # the mean square that is guessed
 _QUANTILE = 0.5  # so many of the rows are not shortened
+_DOUBT = 4.0  # variances of its noise are taken off the square of a mean
 
 
 class GaussianRelease:
@@ -123,6 +124,23 @@ class SquareSum(DesignRelease):
         sums = rows.map(lambda r: [one_of_each(r, self.design).moments().square()])
         (total,) = noise.add_integers(sums, Gaussian(square / self.mu))
         return total / square
+
+
+@dataclass(frozen=True)
+class MeanResidual(DesignRelease):
+    """How far the mean of the targets lies above a line that was released, as far as that is not noise.
+
+    Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 5).
+    """
+
+    def draw(self, rows: Secret[Rows], noise: Noise, theta: Point, clip: Fraction, count: float) -> Fraction:
+        """The released distance; residuals are clipped to ``clip``. ``count``: about how many rows there are."""
+        cells = max(math.floor(clip / self.design.unit), 1)
+        sums = rows.map(lambda r: _values(r, self.design, ResidualSumPass(r.schema, theta, r.bits, clip=cells)))
+        (total,) = noise.add_integers(sums, Gaussian(cells / self.mu))  # 1
+        noisy = total / float(cells / self.mu)  # in deviations
+        part = max(0.0, 1 - _DOUBT / noisy**2) if noisy else 0.0  # 2
+        return Fraction(part * total / count) * self.design.unit
 
 
 @dataclass(frozen=True)
