@@ -72,6 +72,8 @@ STEPS = {
     "covariance-matrices": "Hessian and covariance of the scores, for standard errors, symmetric {law} noise",
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
+    "target-sum": "sum of the targets, with {law} noise",
+    "target-places": "histogram of the targets, {law} noise of {scale} in a bin",
     "target-squares": "sum of the squared targets, with {law} noise",
     "mean-residual": "mean of the clipped residuals, with {law} noise: the intercept follows it",
     "mean-target-size": "mean size of the targets, with {law} noise",

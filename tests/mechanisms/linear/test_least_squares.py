@@ -127,9 +127,8 @@ def test_either_end_costs_no_more_than_was_planned(beside: Fraction) -> None:
     parts, other = method._planned, method._least_squares
     assert other is not None
     assert other.mu_squared == parts.run.run.m_squared <= parts.run.m**2
-    centre = parts.looks.centre
-    assert centre is not None
-    spent = beside + centre.mu**2 + parts.whitening.gram**2 + other.squares**2 + other.mu_squared
+    assert parts.place is not None
+    spent = beside + parts.place.cost.mu_squared + parts.whitening.gram**2 + other.squares**2 + other.mu_squared
     compare(spent, method.plan().cost + Cost(mu_squared=beside))
 
 
