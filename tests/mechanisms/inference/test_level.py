@@ -146,7 +146,7 @@ def test_targets_that_lie_close_together_are_found_where_a_mean_is_noise() -> No
         rng = np.random.default_rng(seed)
         exact = np.histogram(rng.normal(-0.7, 0.06, 1500), np.linspace(-1, 1, 13))[0]
         noisy, number, total = exact + rng.normal(0, 200, 12), 1500 + rng.normal(0, 300), -1050 + rng.normal(0, 200)
-        found.append(located(noisy, 200.0, (number, 300.0), (total, 200.0)))
+        found.append(located(noisy.tolist(), 200.0, (number, 300.0), (total, 200.0)))
         means.append(total / number)
     assert np.mean((np.array(found) + 0.7) ** 2) < 0.3 * np.mean((np.array(means) + 0.7) ** 2)
 

@@ -49,12 +49,8 @@ class TargetPlace:
 
     def steps(self) -> tuple[Step, ...]:
         """Those of a plan."""
-        total = self.total.step("centre", "target-sum")
-        return (
-            (total,)
-            if self.places is None
-            else (total, self.places.step("places", "target-places", self.places.deviation))
-        )
+        places = () if self.places is None else (self.places.step("places", "target-places", self.places.deviation),)
+        return (self.total.step("centre", "target-sum"), *places)
 
     def draw(self, data: Secret[Rows], noise: Noise, rows: tuple[float, float]) -> tuple[Fraction, Fraction]:
         """The place and the mean, in the units of a scaled target. ``rows``: their number, and how unsure that is."""
