@@ -71,6 +71,7 @@ TOPICS = (
     "voters",
     "found_classes",
     "least_squares",
+    "places",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -58,6 +58,7 @@ RELEASED = {
     "noise_at_most": "noise of a coefficient, scaled, at most",
     "place": "place of the ridge that was chosen, from 0",
     "radius": "how far rows lie from their centre, scaled",
+    "raised": "what the intercept was raised by, scaled",
     "rate": "size of a step",
     "residual": "what a line can be off by, scaled, at most",
     "ridge": "ridge, which pulls coefficients to 0",

@@ -128,5 +128,6 @@ class WhitenedGLM(WhitenedMethod):
         matrix, released = whitening.draw(data, noise)  # 1
         rows = whitening.whitened(data, matrix, "drop")
         start = (Fraction(0),) * whitening.directions
-        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 2
+        point = run.draw(rows, noise.at("release"), start)  # 2
+        theta, directions, equation = whitening.fit(rows, run, matrix, point, start=start, noise=noise)
         return WhitenedFit(theta, None, {**run.released, **released}, directions, equation)

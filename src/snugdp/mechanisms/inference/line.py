@@ -26,14 +26,24 @@ from snugdp.mechanisms.inference.whitening import (
 from snugdp.mechanisms.linear.base import Design, Fit, KeepsRows, first_pass
 from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.objective.adaptive import Sizes, tau_for
+from snugdp.mechanisms.objective.location import TargetPlace
 from snugdp.mechanisms.objective.perturbation import (
     Perturbation,
+    Point,
     least_sharp_ridge,
     nothing_left,
     root_above,
     root_below,
 )
-from snugdp.mechanisms.objective.scale import MeanTarget, SizeHistogram, SquareSum, TargetLooks
+from snugdp.mechanisms.objective.scale import (
+    MeanResidual,
+    MeanTarget,
+    SizeHistogram,
+    SquareSum,
+    TargetHistogram,
+    TargetLooks,
+    TargetSum,
+)
 from snugdp.noise import Noise
 from snugdp.propose.forecast import Accuracy, Forecast, Note
 from snugdp.propose.plan import Plan, Step, StepKind, StepNoise
@@ -47,29 +57,35 @@ from snugdp.tables.rows import Rows
 THEOREMS = {True: theorem("linear-inference/1"), False: theorem("linear-whitened/1")}  # by whether it has intervals
 
 # Of M squared: the mean of the targets, their sizes, the Gram matrix, the lengths, both matrices with intervals, or
-# without them the squares of the targets; the rest is the run.
-_SHARES = tuple(Fraction(part, 1000) for part in (30, 30, 60, 20, 130, 2))
+# without them the squares of the targets and, where there is an intercept, the mean of the residuals and, of a small
+# budget, the histogram of the targets; the rest is the run.
+_SHARES = tuple(Fraction(part, 1000) for part in (30, 30, 60, 20, 130, 2, 40, 30))
+_SMALL_BUDGET = Fraction(3, 10)  # epsilon: from here on a mean tells where targets lie
 _SHORTENED_SHARE = 0.5  # of the rows, about, are shortened, at most
 _USUAL = 1.5  # the scale of the loss, over the deviation of its slopes
 _MIN_RIDGE = Fraction(1, 2)
 _TOLD = 0.25  # by a usual row, of what the Hessian must be
 _GUESS = 0.2  # mean size of a target, as a part of its bound
 _UNEVEN = 4  # times the rows of a plan, for rows that are not spread evenly: then least squares are likely
+_CLIP = 3.0  # of residuals, in mean sizes of targets
+_MIN_COUNT = 2.0  # deviations of its noise
 
 
 @dataclass(frozen=True)
 class _LineParts(WhitenedParts):
-    """The looks before the run, and the run with its smallest ridge."""
+    """The looks before the run, the run with its smallest ridge, and the look after it."""
 
     looks: TargetLooks
     run: Perturbation
+    place: TargetPlace | None
     squares: SquareSum | None
+    level: MeanResidual | None
 
     @property
     def cost(self) -> Cost:
         """All of it."""
-        looks = self.looks.cost if self.squares is None else self.looks.cost + self.squares.cost
-        return Cost(mu_squared=self.whitening.mu_squared) + looks + self.run.cost
+        more = (each.cost for each in (self.place, self.squares, self.level) if each is not None)
+        return sum(more, Cost(mu_squared=self.whitening.mu_squared) + self.looks.cost + self.run.cost)
 
 
 @lru_cache(maxsize=64)
@@ -79,18 +95,24 @@ def _line_parts(design: Design, budget: Budget, beside: Fraction, intervals: boo
     left = total - beside
     if left <= 0:
         raise nothing_left(beside)
-    asked = (design.row_map.constant, True, True, True, intervals, not intervals)
+    constant, raised = design.row_map.constant, design.row_map.constant and not intervals
+    small = raised and budget.epsilon < _SMALL_BUDGET
+    asked = (constant, True, True, True, intervals, not intervals, raised, small)
     shares = [share if wanted else Fraction(0) for share, wanted in zip(_SHARES, asked, strict=True)]
     mus = [root_below(share * left) for share in shares]
     m, rows = root_below((1 - sum(shares)) * left), whitened_design(design.entries)
     least, sharp = least_sharp_ridge(rows, budget, m, root_above(beside + sum(mu**2 for mu in mus)))
     kind: Kind = "class_t_sharp" if sharp else "class_t"
     run = Perturbation(rows, LogCosh(rows.y_bound), m, max(least, _MIN_RIDGE * rows.x_squared), kind)
-    centre = MeanTarget(design, mus[0]) if mus[0] else None
+    centre = MeanTarget(design, mus[0]) if constant and intervals else None
+    place = (
+        TargetPlace(TargetSum(design, mus[0]), TargetHistogram(design, mus[7]) if small else None) if raised else None
+    )
     noise = float(_USUAL / m)
     whitening = Whitening(design, gram=mus[2], radius=mus[3], pair=mus[4], share=_SHORTENED_SHARE, noise=noise)
     squares = SquareSum(design, mus[5]) if mus[5] else None
-    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run, squares)
+    level = MeanResidual(rows, mus[6]) if raised else None
+    parts = _LineParts(whitening, TargetLooks(centre, SizeHistogram(design, mus[1])), run, place, squares, level)
     if not (parts.cost + Cost(mu_squared=beside)).fits(budget):
         raise nothing_left(beside)
     return parts
@@ -127,7 +149,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         parts = self._planned
         if parts.squares is None:
             return None
-        mean = parts.looks.centre.mu if parts.looks.centre else Fraction(0)
+        mean = parts.place.total.mu if parts.place else Fraction(0)
         instead = parts.run.run.gaussian_instead
         return LeastSquares(self.design, parts.whitening.gram, mean, parts.squares.mu, instead, self.basis)
 
@@ -142,16 +164,21 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         run, squares, least_squares = self._planned.run, self._planned.squares, self._least_squares
         before, after = self._whitening.steps()
         needed = self._whitening.note(_TOLD) if least_squares is None else least_squares.note(_GUESS)
+        place, level = self._planned.place, self._planned.level
+        first = () if place is None else place.steps()
         again = () if squares is None else (squares.step("squares", "target-squares"),)
+        last = () if level is None else (level.step("level", "mean-residual"),)
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,
             proved,
             (
+                *first,
                 *self._planned.looks.steps(),
                 *before,
                 *again,
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
+                *last,
                 *after,
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
@@ -173,13 +200,16 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
     def draw(self, data: Secret[Rows], noise: Noise) -> tuple[Sizes | None, Fit]:
         """Look at what one pass tells, and end in least squares or in a run."""
         data.map(partial(first_pass, self))  # where nobody has made it
-        looks, squares, least_squares = self._planned.looks, self._planned.squares, self._least_squares
-        centre = looks.draw_centre(data, noise)  # 1
-        gram = self._whitening.draw_gram(data, noise)
+        squares, least_squares = self._planned.squares, self._least_squares
+        gram = self._whitening.draw_gram(data, noise)  # 1
+        if self._planned.place is None:
+            centre = mean = self._planned.looks.draw_centre(data, noise)
+        else:
+            centre, mean = self._planned.place.draw(data, noise, self._counted(gram))
         if squares is not None and least_squares is not None:
             size = squares.draw(data, noise.at("squares"))  # 2
-            if least_squares.pays(gram, size, centre):
-                return None, least_squares.draw(data, gram, centre, noise.at("release"))  # 3
+            if least_squares.pays(gram, size, mean):
+                return None, least_squares.draw(data, gram, mean, noise.at("release"))  # 3
         return self._whitened(data, gram, centre, noise)
 
     def _whitened(self, data: Secret[Rows], gram: Cells, centre: Fraction, noise: Noise) -> tuple[Sizes, WhitenedFit]:
@@ -192,7 +222,25 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         matrix, released = whitening.follow(gram, data, noise)  # 5
         rows = whitening.whitened(data, matrix, "shorten")
         start = constant_line(matrix, centre)
-        theta, directions, equation = whitening.fit(rows, run, matrix, start, noise)  # 6
+        point = run.draw(rows, noise.at("release"), start)  # 6
+        if (level := self._planned.level) is not None:
+            raised = self._raised(level, rows, point, gram=gram, size=sizes.mean, noise=noise)  # 7
+            point = tuple(a + b for a, b in zip(point, constant_line(matrix, raised), strict=True))
+            released["raised"] = float(raised)
+        theta, directions, equation = whitening.fit(rows, run, matrix, point, start=start, noise=noise)
         numbers = {name: value for name, value in run.released.items() if name != "noise_at_most"}  # of whitened rows
         details = {**numbers, **released, "centre": float(centre)}
         return sizes, WhitenedFit(theta, None, details, directions, equation)
+
+    def _raised(
+        self, level: MeanResidual, rows: Secret[Rows], point: Point, *, gram: Cells, size: float, noise: Noise
+    ) -> Fraction:
+        """How far the released line lies too low, by the residuals of whitened rows."""
+        number, error = self._counted(gram)
+        count = max(number, _MIN_COUNT * error)
+        clip = Fraction(min(_CLIP * size, 2.0)) * level.design.y_bound
+        return level.draw(rows, noise.at("level"), point, clip, count)
+
+    def _counted(self, gram: Cells) -> tuple[float, float]:
+        """About how many rows there are, by the square of the constant, which is 2**bits; and the deviation of that."""
+        return gram[-1][-1] / float(4**self.design.row_map.bits), float(self.design.x_squared / self._whitening.gram)

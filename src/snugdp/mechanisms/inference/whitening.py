@@ -42,7 +42,7 @@ Cells: TypeAlias = list[list[int]]
 _FLOOR = 0.2  # of the norm of the Gram matrix's noise is added to its eigenvalues
 _BINS, _PER_OCTAVE = 32, 2
 _FINE = 2  # times as many bins where rows are left out: noise is made for the radius, and none are to be longer
-_CLEAR_DEVIATIONS, _SURE_DEVIATIONS = 3.0, 4.5  # deviations of noise
+_CLEAR_DEVIATIONS, _SURE_DEVIATIONS = 3.0, 4.5  # deviations of noise; a radius far too small ruins a line
 _MIN_RADIUS = 0.125  # of the root mean square length, which follows from the Gram matrix: no radius is smaller
 _MIN_UNSEEN_RADIUS = 0.125  # where noise hides how long rows are: shorter ones would be stretched without end
 _ABOVE = 1 - 1e-9
@@ -145,7 +145,13 @@ class Whitening:
         skipped = _sure_places(usual / math.sqrt(self.share), per_octave, len(noisy)) if fine else 0
         top = 2.0 ** (-skipped / per_octave)
         radius = radius_from_counts(
-            noisy[skipped:], float(self.radius), top=top, rows=rows, fraction=self.share, per_octave=per_octave
+            noisy[skipped:],
+            float(self.radius),
+            top=top,
+            rows=rows,
+            fraction=self.share,
+            per_octave=per_octave,
+            sure=_CLEAR_DEVIATIONS if fine else _SURE_DEVIATIONS,
         )
         unseen = not fine and radius == top  # or rows are about as long as that, which the matrix tells as well
         radius = min(max(usual, _MIN_UNSEEN_RADIUS) if unseen else max(radius, _MIN_RADIUS * usual), 1.0)
@@ -158,10 +164,9 @@ class Whitening:
         return data.map(lambda table: WhitenedRows(of_design(table, self.design), matrix, long))  # 4
 
     def fit(
-        self, rows: Secret[Rows], run: ObjectiveRun, matrix: Matrix, start: Point, noise: Noise
+        self, rows: Secret[Rows], run: ObjectiveRun, matrix: Matrix, theta: Point, *, start: Point, noise: Noise
     ) -> tuple[Floats, Floats, NoisyEquation | None]:
-        """The run, and both matrices at its result: theta, the directions, and the equation."""
-        theta = run.draw(rows, noise.at("release"), start)  # 5
+        """Both matrices at what a run released, ``theta``: that in all entries, the directions, and the equation."""
         point, directions = np.array([float(value) for value in theta]), np.array(matrix)
         if not self.pair:
             return directions @ point, directions, None
@@ -203,12 +208,19 @@ def constant_line(matrix: Matrix, centre: Fraction) -> tuple[Fraction, ...]:
 
 
 def radius_from_counts(
-    counts: Sequence[float], mu: float, *, top: float, rows: float, fraction: float, per_octave: int
+    counts: Sequence[float],
+    mu: float,
+    *,
+    top: float,
+    rows: float,
+    fraction: float,
+    per_octave: int,
+    sure: float = _CLEAR_DEVIATIONS,
 ) -> float:
     """The smallest edge of a bin that about a fraction of the rows exceed, from noisy counts from the top down.
 
-    A beginning of the list counts as empty while it is no more than that, or than three deviations of its noise. Where
-    all of it is, nothing is known of the rows, and the radius is the top.
+    A beginning of the list counts as empty while it is no more than that, or than ``sure`` deviations of its noise.
+    Where all of it is, nothing is known of the rows, and the radius is the top.
 
     >>> radius_from_counts([3, -2, 1, 40, 300, 500], 0.5, top=8.0, rows=840.0, fraction=0.5, per_octave=2)
     1.4142135623730951
@@ -216,7 +228,7 @@ def radius_from_counts(
     total, place = 0.0, 0
     for place, count in enumerate(counts):
         total += count
-        if total > max(fraction * rows, clear(place + 1, 1 / mu, _CLEAR_DEVIATIONS)):
+        if total > max(fraction * rows, clear(place + 1, 1 / mu, sure)):
             break
     else:
         place = 0

@@ -20,7 +20,13 @@ from snugdp.propose.plan import Step, StepKind, StepNoise
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import AffineRows
 from snugdp.tables.passes.base import Pass, Sums
-from snugdp.tables.passes.vectors.distances import NormPass, ResidualHistogramPass, ScalePass
+from snugdp.tables.passes.vectors.distances import (
+    NormPass,
+    ResidualHistogramPass,
+    ResidualSumPass,
+    ScalePass,
+    TargetHistogramPass,
+)
 from snugdp.tables.passes.vectors.moments import Moments
 from snugdp.tables.rows import Rows
 
@@ -31,6 +37,7 @@ _CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
 _GUESSED_SQUARE = 0.75  # the mean square that is guessed
 _QUANTILE = 0.5  # so many of the rows are not shortened
+_DOUBT = 4.0  # variances of its noise are taken off the square of a mean
 
 
 class GaussianRelease:
@@ -106,6 +113,26 @@ class MeanTarget(DesignRelease):
 
 
 @dataclass(frozen=True)
+class TargetSum(DesignRelease):
+    """The sum of the targets alone, where something else tells how many there are.
+
+    Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 7).
+    """
+
+    @property
+    def deviation(self) -> Fraction:
+        """Of the noise, in bounds on a target."""
+        return 1 / self.mu
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> float:
+        """The released sum, in bounds on a target."""
+        limit = self.design.row_map.target_limit
+        sums = rows.map(lambda r: _sums(one_of_each(r, self.design).moments(), self.design)[:1])
+        (total,) = noise.add_integers(sums, Gaussian(limit * self.deviation))  # 1
+        return total / limit
+
+
+@dataclass(frozen=True)
 class SquareSum(DesignRelease):
     """The sum of the squared targets.
 
@@ -123,6 +150,43 @@ class SquareSum(DesignRelease):
         sums = rows.map(lambda r: [one_of_each(r, self.design).moments().square()])
         (total,) = noise.add_integers(sums, Gaussian(square / self.mu))
         return total / square
+
+
+@dataclass(frozen=True)
+class TargetHistogram(DesignRelease):
+    """Noisy numbers of rows by their target, in bins of one width between its bounds.
+
+    Guarantee: cost mu when one row comes or goes, however many bins (``scale.proof.md``, Theorem 6).
+    """
+
+    bins: int = 12
+
+    @property
+    def deviation(self) -> Fraction:
+        """The standard deviation of the noise on a bin."""
+        return 1 / self.mu
+
+    def draw(self, rows: Secret[Rows], noise: Noise) -> list[int]:
+        """The noisy counts, from the lower bound up; some may be below zero."""
+        counts = rows.map(lambda r: _values(r, self.design, TargetHistogramPass(r.schema, r.bits, self.bins)))
+        return noise.add_integers(counts, Gaussian(self.deviation))  # 1
+
+
+@dataclass(frozen=True)
+class MeanResidual(DesignRelease):
+    """How far the mean of the targets lies above a line that was released, as far as that is not noise.
+
+    Guarantee: cost mu when one row comes or goes (``scale.proof.md``, Theorem 5).
+    """
+
+    def draw(self, rows: Secret[Rows], noise: Noise, theta: Point, clip: Fraction, count: float) -> Fraction:
+        """The released distance; residuals are clipped to ``clip``. ``count``: about how many rows there are."""
+        cells = max(math.floor(clip / self.design.unit), 1)
+        sums = rows.map(lambda r: _values(r, self.design, ResidualSumPass(r.schema, theta, r.bits, clip=cells)))
+        (total,) = noise.add_integers(sums, Gaussian(cells / self.mu))  # 1
+        noisy = total / float(cells / self.mu)  # in deviations
+        part = max(0.0, 1 - _DOUBT / noisy**2) if noisy else 0.0  # 2
+        return Fraction(part * total / count) * self.design.unit
 
 
 @dataclass(frozen=True)

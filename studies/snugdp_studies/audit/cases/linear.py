@@ -101,6 +101,21 @@ def _with_intervals(name: str, **given: Any) -> Case[tables.Table]:
     )
 
 
+def _small_budget() -> Case[tables.Table]:
+    """So small a budget that targets are looked for in a histogram, before a run and the mean of its residuals."""
+    return fitting(
+        "linear: whitened, small budget",
+        LinearRegression,
+        {"epsilon": 0.1, "delta": DELTA, "method": "whitened", "x_norm": 1, "y_bound": 1},
+        n_features=2,
+        group="linear",
+        worst=lambda: pairs(2, intercept=True),
+        random=partial(tables.with_targets, d=2, target=tables.number, odd=tables.odd_number, least=1),
+        tight=False,
+        parts=False,
+    )
+
+
 def _many_rows() -> Case[tables.Table]:
     """So many rows that the line ends in least squares, or nearly: beside them one that is at its bounds, or odd."""
     enough, short = (tables.spread_out(n, 2) for n in (20_000, _NEARLY_ENOUGH))
@@ -253,6 +268,7 @@ def _flat(nothing: tables.Table, width: int, *, intercept: bool) -> tables.Table
 MAKERS: dict[str, Callable[[], Case[Any]]] = {
     **{f"linear: {name}": partial(_case, name, *form) for name, form in _FORMS.items()},
     "linear: whitened, many rows": _many_rows,
+    "linear: whitened, small budget": _small_budget,
     "linear: intervals": partial(_with_intervals, "linear: intervals", x_norm=1, y_bound=1),
     "linear: mean": partial(_with_intervals, "linear: mean", target="mean", x_norm=1, y_bound=1),
     "linear: intervals, bounds found": partial(_with_intervals, "linear: intervals, bounds found"),

@@ -29,7 +29,7 @@ _MAX_POINT_BITS, _MAX_COEFFICIENT = 60, Fraction(2) ** 100
 
 @dataclass(frozen=True)
 class _Residuals(RowPass[Sums]):
-    """What both passes have in common: |y - x . theta| in cells, row by row, theta public (zero if left out)."""
+    """What these passes have in common: y - x . theta in cells, row by row, theta public (zero if left out)."""
 
     schema: Layout
     theta: Sequence[float | Fraction] | None = None
@@ -60,13 +60,16 @@ class _Residuals(RowPass[Sums]):
         """The entries that theta is not zero at: the others add nothing to a product."""
         return np.flatnonzero(self._point[0])
 
-    def _sizes(self, V: NDArray[Any], w: Floats) -> Floats:
-        """|y - x . theta| in cells: one exact product, one rounded difference, so a function of the row alone."""
+    def _residuals(self, V: NDArray[Any], w: Floats) -> Floats:
+        """Those of some rows: one exact product, one rounded difference, so a function of the row alone."""
         (point, s), used = self._point, self._used
         part = V if len(used) == V.shape[1] else V[:, used]
         products = np.dot(part.astype(np.float64, copy=False), point[used])
-        sizes: Floats = np.abs(w - products * math.ldexp(1.0, -s))  # 1
-        return sizes
+        return np.asarray(w - products * math.ldexp(1.0, -s))  # 1
+
+    def _sizes(self, V: NDArray[Any], w: Floats) -> Floats:
+        """|y - x . theta| in cells."""
+        return np.abs(self._residuals(V, w))  # 1
 
     def add(self, state: Sums, V: NDArray[Any], w: NDArray[Any]) -> None:
         """Add rows that went through the row map already; those in single precision become floats where it is used."""
@@ -151,6 +154,69 @@ class ResidualHistogramPass(_Residuals):
     def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
         """Count the rows of one block."""
         state.accumulate(_binned(self._sizes(V, w), self.edges))  # 3
+
+
+@dataclass(frozen=True)
+class ResidualSumPass(_Residuals):
+    """The sum of the residuals y - x . theta, each clipped to ``clip`` cells on either side.
+
+    Guarantee: a row adds a whole number between -clip and clip (``distances.proof.md``, Theorem 3).
+
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> work = ResidualSumPass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), bits=4, clip=6)
+    >>> frame = nw.from_native(pd.DataFrame({"x": [0.0, 0.0], "y": [-0.5, 0.25]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).values()
+    [-2]
+    """
+
+    clip: int = 1
+
+    @property
+    def bins(self) -> int:
+        """One sum."""
+        return 1
+
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
+        """Add the rows of one block."""
+        whole = np.clip(np.floor(self._residuals(V, w)), -float(self.clip), float(self.clip))  # 4
+        state.accumulate([int(whole.astype(np.int64).sum())])
+
+
+@dataclass(frozen=True)
+class TargetHistogramPass(RowPass[Sums]):
+    """Rows by their target, in ``count`` bins of one width between its bounds.
+
+    Guarantee: one row moves one count by one (``distances.proof.md``, Theorem 4).
+
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from snugdp.tables.schema.schema import Number, Schema
+    >>> work = TargetHistogramPass(Schema({"x": Number(-1, 1), "y": Number(-1, 1)}, target="y"), count=4)
+    >>> frame = nw.from_native(pd.DataFrame({"x": [0.0] * 4, "y": [-1.0, -0.2, 0.5, 9.0]}), eager_only=True)
+    >>> work.fold(work.empty(), frame).values()
+    [1, 1, 0, 2]
+    """
+
+    schema: Layout
+    bits: int | None = None
+    count: int = 12
+
+    def empty(self) -> Sums:
+        """Nothing counted yet."""
+        return Sums(self.count)
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """The lower ends of all bins but the first, in cells."""
+        limit = float(self.row_map.target_limit)
+        return np.array([limit * (2 * k - self.count) / self.count for k in range(1, self.count)])
+
+    def add_block(self, state: Sums, V: Floats, w: Floats) -> None:
+        """Count the rows of one block."""
+        bins = np.searchsorted(self.edges, w, side="right")  # 5
+        state.accumulate(np.bincount(bins, minlength=self.count).tolist())
 
 
 @dataclass(frozen=True)
