@@ -71,6 +71,7 @@ TOPICS = (
     "voters",
     "found_classes",
     "least_squares",
+    "class_rows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

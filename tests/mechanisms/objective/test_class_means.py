@@ -133,6 +133,16 @@ def test_both_ways_to_go_on_draw_what_was_planned(rows: int) -> None:
     assert [step.id for step in plan.steps] == ["centre", "radius", "sums", "slope", "release"]
 
 
+@pytest.mark.parametrize(("loss", "norm"), [(Logistic(), 2), (Softmax(2), 2), (Softmax(3), 3)])
+def test_rows_are_as_long_as_noise_is_planned_for(loss: Any, norm: int) -> None:
+    method = AdaptiveGLM(DESIGN, BUDGET, losses=(loss,))
+    assert method._norm == norm
+    assert {run.design.row_map.feature_bound for run in method._parts.runs} == {norm}
+    assert all(run.design.x_squared >= norm**2 + 1 for run in method._parts.runs)
+    start = method._parts.start
+    assert start is None or start.sums.design == start.slope.design == method._parts.runs[0].design
+
+
 def test_the_start_is_paid_for() -> None:
     method = AdaptiveGLM(DESIGN, BUDGET, losses=(Softmax(3),))
     assert method.plan().cost == method.cost
