@@ -72,6 +72,7 @@ TOPICS = (
     "found_classes",
     "least_squares",
     "places",
+    "class_rows",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

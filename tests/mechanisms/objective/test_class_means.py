@@ -108,16 +108,16 @@ def planned(budget: Budget, classes: int = 3) -> tuple[ClassStart, Any]:
 
 @pytest.mark.parametrize("rows", [3, 4000])
 def test_both_ways_to_go_on_draw_what_was_planned(rows: int) -> None:
-    method, noise = AdaptiveGLM(DESIGN, BUDGET, losses=(Softmax(3),)), Shown(5)
+    method, noise = AdaptiveGLM(DESIGN, BUDGET, losses=(Softmax(5),)), Shown(5)
     data, plan = secret(frame(rows, 2, "class")), method.plan()
     fit = method.draw(data, method.certify(data, noise), noise)
-    assert np.shape(fit.theta) == (3, 3)
+    assert np.shape(fit.theta) == (5, 3)
     assert np.isfinite(fit.theta).all()
     run = method._parts.runs[0]
     start = method._parts.start
     assert start is not None
-    unit = stretched_design(DESIGN).unit
-    sums = [Fraction(sigma) * unit for values, sigma in noise.seen if len(values) == 9]
+    unit = start.sums.design.unit
+    sums = [Fraction(sigma) * unit for values, sigma in noise.seen if len(values) == 15]
     assert sums[0] >= start.sums.design.x_bound / start.sums.mu
     assert start.sums.mu**2 + start.slope.mu**2 == start.cost.mu_squared
     if rows == 3:
@@ -131,6 +131,16 @@ def test_both_ways_to_go_on_draw_what_was_planned(rows: int) -> None:
         assert set(fit.released) >= {"ridge", "m", "rows", "slope"}
     assert plan.cost.fits(BUDGET)
     assert [step.id for step in plan.steps] == ["centre", "radius", "sums", "slope", "release"]
+
+
+@pytest.mark.parametrize(("loss", "norm"), [(Logistic(), 2), (Softmax(2), 2), (Softmax(3), 3)])
+def test_rows_are_as_long_as_noise_is_planned_for(loss: Any, norm: int) -> None:
+    method = AdaptiveGLM(DESIGN, BUDGET, losses=(loss,))
+    assert method._norm == norm
+    assert {run.design.row_map.feature_bound for run in method._parts.runs} == {norm}
+    assert all(run.design.x_squared >= norm**2 + 1 for run in method._parts.runs)
+    start = method._parts.start
+    assert start is None or start.sums.design == start.slope.design == method._parts.runs[0].design
 
 
 def test_the_start_is_paid_for() -> None:

@@ -13,7 +13,7 @@ from snugdp.mechanisms.linear.base import Design
 from snugdp.mechanisms.objective import adaptive, standardised
 from snugdp.mechanisms.objective.adaptive import AdaptiveGLM
 from snugdp.mechanisms.objective.scale import Spread
-from snugdp.mechanisms.objective.shrinkage import stretch, unshrunk
+from snugdp.mechanisms.objective.shrinkage import beyond_start, stretch, unshrunk
 from snugdp.mechanisms.objective.standardised import StandardisedGLM
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.layouts.affine import undo_affine
@@ -139,3 +139,67 @@ def test_entries_that_are_the_same_in_all_rows_say_nothing_of_how_steep_labels_a
     without = stretch(np.array([*slopes, 0.0]), **PLANNED)
     assert stretch(theta, **PLANNED, flat=(1,)) == pytest.approx(without, rel=1e-3)
     assert without < 1.02
+
+
+# --- several classes ---
+
+
+def several(X: Any, y: Any, ridge: float, b: Any = 0.0) -> Any:
+    """Softmax coefficients around 0, a row for each class; ``b``: the noise."""
+    shape, aims = (int(y.max()) + 1, X.shape[1]), np.eye(int(y.max()) + 1)[y]
+
+    def loss(theta: Any) -> tuple[float, Any]:
+        T = theta.reshape(shape)
+        score = X @ T.T
+        sums = np.logaddexp.reduce(score, axis=1)
+        gradient = (np.exp(score - sums[:, None]) - aims).T @ X + ridge * T + b
+        return float(sums.sum() - (score * aims).sum() + ridge / 2 * theta @ theta + (b * T).sum()), gradient.ravel()
+
+    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    return found.x.reshape(shape)
+
+
+def drawn(rows: int, steep: float, seed: int = 1) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 12))
+    X = np.column_stack([2 * X / np.linalg.norm(X, axis=1, keepdims=True), np.ones(rows)])
+    score = steep * X[:, :4] + rng.gumbel(size=(rows, 4))
+    return X, score.argmax(axis=1)
+
+
+def log_loss(X: Any, y: Any, theta: Any) -> float:
+    score = X @ theta.T
+    return float(np.mean(np.logaddexp.reduce(score, axis=1) - score[np.arange(len(y)), y]))
+
+
+@pytest.mark.parametrize(("rows", "steep", "sigma"), [(1500, 6.0, 5.0), (400, 0.3, 20.0)])
+def test_what_a_ridge_held_back_is_given_back_and_noise_is_taken_away(rows: int, steep: float, sigma: float) -> None:
+    (X, y), (new, labels), ridge = drawn(rows, steep), drawn(4000, steep, 2), 40.0
+    curvature, gains = rows * 4 / 12 * 3 / 16, []
+    for seed in range(6):
+        noise = np.random.default_rng(seed).normal(0, sigma, (4, 13))
+        theta = several(X, y, ridge, noise)
+        moved = beyond_start(theta, np.zeros((4, 13)), ridge=ridge, sigma=sigma, curvature=curvature)
+        assert bool(np.linalg.norm(moved) > np.linalg.norm(theta)) is (steep > 1)
+        gains.append(log_loss(new, labels, theta) - log_loss(new, labels, moved))
+    assert np.mean(gains) > 0.001
+    assert min(gains) > 0
+
+
+def test_nothing_was_held_back_where_the_ridge_hardly_counts() -> None:
+    theta, start = np.random.default_rng(1).normal(size=(2, 4, 5))
+    least: dict[str, Any] = {"ridge": 1.0, "sigma": 1e-3}
+    assert np.allclose(beyond_start(theta, start, **least, curvature=1e9), theta, rtol=1e-6)
+    far = beyond_start(theta, start, **least, curvature=1e-9)
+    assert np.allclose(far, 1.15 * (start + 1.5 * (theta - start)))
+    back = beyond_start(theta, start, ridge=1.0, sigma=1e3, curvature=1.0)
+    assert np.allclose(back, start + 0.75 * (theta - start))
+    assert np.array_equal(beyond_start(start, start, ridge=1.0, sigma=1.0, curvature=1.0), start)
+
+
+def test_what_all_classes_share_does_not_count() -> None:
+    theta, start = np.random.default_rng(2).normal(size=(2, 3, 4))
+    shared = np.arange(4.0) * 100
+    more: dict[str, Any] = {"ridge": 1.0, "sigma": 1.1, "curvature": 2.0}
+    one, other = beyond_start(theta, start, **more), beyond_start(theta + shared, start, **more)
+    assert np.allclose(one - one.mean(axis=0), other - other.mean(axis=0))

@@ -96,9 +96,10 @@ _TAU_STEPS = 4096  # tau is chosen in so many steps of the bound on a target
 _CENTRE_SHARE, _RADIUS_SHARE = Fraction(6, 100), Fraction(4, 100)  # of M squared
 _LOOK_SHARE = Fraction(3, 100)  # of M squared, of either where sums by class come first
 _SURE_NORMS = 4.0  # there a bin of norms counts from so many deviations of its noise on
+_KEPT = 0.3  # there so many of the rows are not shortened
 _SPARED_DELTA = Fraction(9, 10)  # of delta: the rest pays for a smaller ridge
 _PART = Fraction(9, 10)  # of the largest m of a run for labels: a tenth more noise, and far less ridge
-_ROW_NORM = 2  # the longest row that is kept, in units of the constant
+_ROW_NORM, _CLASS_NORM = 2, 3  # the longest row that is kept, in units of the constant; where sums by class come first
 _FEW_ROWS_RIDGE = 0.08  # ridge for few rows, times (B coefficients / m)**2 / rows
 _MIN_SIGNAL = 0.5  # rows times mu over coefficients: below that a private centre is noise
 
@@ -363,14 +364,15 @@ def _tail(counts: Sequence[float], middles: Sequence[float]) -> float:
 def _glm_parts(
     design: Design, budget: Budget, losses: Losses, beside: Fraction
 ) -> _Parts[MeanRow, RowRadius, ObjectiveRun]:
-    square, stretched = glm_square(design, budget, losses, beside), stretched_design(design)
+    square = glm_square(design, budget, losses, beside)
     if square <= 0:
         raise nothing_left(beside)
-    start = ClassStart.of(stretched, losses[0], square)
+    start = ClassStart.of(stretched_design(design, _CLASS_NORM), losses[0], square)
+    stretched = stretched_design(design) if start is None else start.sums.design
     shares = (_CENTRE_SHARE, _RADIUS_SHARE) if start is None else (_LOOK_SHARE, _LOOK_SHARE)
     centre = MeanRow(design, root_below(shares[0] * square)) if design.row_map.constant else None
     mu = root_below(shares[1] * square)
-    radius = RowRadius(mu) if start is None else RowRadius(mu, clear=_SURE_NORMS, squares=True)
+    radius = RowRadius(mu) if start is None else RowRadius(mu, clear=_SURE_NORMS, squares=True, kept=_KEPT)
     before = _Parts[MeanRow, RowRadius, ObjectiveRun](centre, radius, (), start).before.mu_squared
     runs = glm_runs(stretched, budget, losses, square - before, before + beside)
     return _Parts(centre, radius, runs, start).within(budget, beside)
@@ -420,10 +422,10 @@ def check_adaptive(design: Design, budget: Budget, losses: Losses) -> None:
         raise ValueError("the curvature of this loss is bounded only: use GLMObjective")
 
 
-def stretched_design(design: Design) -> Design:
-    """The design of rows whose features reach from 0 to twice the constant, whatever their units were."""
+def stretched_design(design: Design, norm: int = _ROW_NORM) -> Design:
+    """The design of rows whose features reach from 0 to ``norm`` times the constant, whatever their units were."""
     rows = design.row_map
-    return replace(design, row_map=RowMap(rows.entries, _ROW_NORM, rows.target_bound, None, rows.constant))
+    return replace(design, row_map=RowMap(rows.entries, norm, rows.target_bound, None, rows.constant))
 
 
 @dataclass(frozen=True)
@@ -461,6 +463,11 @@ class AdaptiveGLM(SumsRows):
         """All that is released."""
         return self._parts.cost
 
+    @property
+    def _norm(self) -> int:
+        """The longest row that is kept, in units of the constant."""
+        return _ROW_NORM if self._parts.start is None else _CLASS_NORM
+
     def plan(self) -> Plan:
         """What will be done and what it costs."""
         parts, run = self._parts, self._parts.runs[0]
@@ -477,7 +484,7 @@ class AdaptiveGLM(SumsRows):
     def forecast(self, rows: int) -> Accuracy:
         """For rows spread evenly over all directions, half as long as the bounds allow."""
         run = for_rows(self._parts.runs[0], float(rows))
-        noise = run.noise_for(rows) * 2 * _ROW_NORM
+        noise = run.noise_for(rows) * 2 * self._norm
         return Accuracy(noise, noise**2 * float(self.design.x_squared))
 
     def fit(self, rows: Secret[Rows], context: ReleaseContext) -> Outcome[Fit]:
@@ -493,8 +500,9 @@ class AdaptiveGLM(SumsRows):
 
     def draw(self, data: Secret[Rows], certificate: Spread, noise: Noise) -> Fit:
         """The runs, on rows around the centre and as long as the radius."""
-        centre, scale = certificate.centre, _ROW_NORM / certificate.radius
-        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, scale, _ROW_NORM))  # 3
+        centre, norm = certificate.centre, self._norm
+        scale = norm / certificate.radius
+        moved: Secret[Rows] = data.map(lambda rows: AffineRows(rows, centre, scale, norm))  # 3
         if self._parts.start is not None and isinstance(run := self._parts.runs[0], SoftmaxModel):
             thetas, about = self._parts.start.draw(run, moved, noise, certificate.square)  # 4, 5
             return fit_of(undo_affine(thetas, centre, scale), {"radius": certificate.radius, **about})

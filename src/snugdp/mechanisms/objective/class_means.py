@@ -19,6 +19,7 @@ from snugdp.core.outcome import Unit
 from snugdp.mechanisms.linear.base import Design, one_of_each
 from snugdp.mechanisms.objective.perturbation import SoftmaxModel, coefficients_of, root_below
 from snugdp.mechanisms.objective.scale import DesignRelease
+from snugdp.mechanisms.objective.shrinkage import beyond_start
 from snugdp.noise import Gaussian, Noise
 from snugdp.propose.plan import Step
 from snugdp.secrecy.secret import Secret
@@ -41,6 +42,7 @@ _LOOKS = Fraction(math.isqrt(_HALVINGS - 1) + 1)  # not below the root of how of
 _SEEN = 0.06  # of the rows: the most that the noise of a look at the slope may be
 _USUAL = 3.0  # deviations of a score, to which it is clipped
 _MAX_START = 1000.0  # no coefficient of a start is larger
+_FLATTER = 0.15  # rows times mu over coefficients: below that means are hardly more than noise, their rule flatter
 _START_BITS = 20
 
 
@@ -106,6 +108,10 @@ class ClassMeans:
         ``square``: the mean square of the lengths of rows.
         """
         return _GUESS * len(self.middle) / max(square - self.signal, _WITHIN * square)
+
+    def curvature(self, square: float) -> float:
+        """About that of all losses along a coefficient, if rows vary as much in every direction."""
+        return float(self.rows * square / len(self.middle) * (self.shares * (1 - self.shares)).mean())
 
     def theta(self, slope: float) -> Floats:
         """The rule of the means, with log-odds so steep."""
@@ -206,20 +212,26 @@ class ClassStart:
         longest = float(run.design.row_map.feature_bound)
         first, one = self.sums.draw(rows, noise.at("sums")), float(self.sums.mu) ** 2  # 1
         means = ClassMeans.read(first, float(self.sums.deviation), longest)
-        few = means.rows * math.sqrt(one + float(run.run.m_squared)) < _MIN_SAMPLE * first.size  # 2
+        sample = means.rows * math.sqrt(one + float(run.run.m_squared)) / first.size
+        few = sample < _MIN_SAMPLE  # 2
         if few:
             again = replace(self.sums, mu=root_below(run.run.m_squared))
             two = float(again.mu) ** 2
             both = (one * first + two * again.draw(rows, noise.at("release"))) / (one + two)  # 3
             means = ClassMeans.read(both, float(run.design.x_bound) / math.sqrt(one + two), longest)
         slope = self.slope.draw(rows, noise.at("slope"), means, square * longest**2)  # 4
+        if few:
+            slope *= min(1.0, sample / _FLATTER)
         rule, about = means.theta(slope), {"rows": means.rows, "slope": slope}
         if few:
             return rule, about
         last = replace(run, ridge=max(run.ridge, _ridge(run, means.rows)))
         scale = 1 << _START_BITS
         start = [Fraction(round(value * scale), scale) for value in rule.ravel().tolist()]
-        return coefficients_of([last], rows, noise.at("release"), start), {**last.released, **about}  # 5
+        found = coefficients_of([last], rows, noise.at("release"), start)  # 5
+        curvature = means.curvature(square * longest**2)
+        moved = beyond_start(found, rule, ridge=float(last.ridge), sigma=float(last.sigma), curvature=curvature)
+        return moved, {**last.released, **about}
 
 
 def _counts(noisy: Floats, rows: float, deviation: float) -> Floats:

@@ -36,7 +36,7 @@ _MAX_DISTANCE = 2  # rows of norm 1 around a centre of norm 1
 _CLEAR_BIN = 2.5  # a bin counts from so many deviations of its noise on
 _GUESSED, _AT = 3.0, 3  # the guess, rows of 0.5 to 0.7 of the farthest, counts like so many deviations
 _GUESSED_SQUARE = 0.75  # the mean square that is guessed
-_QUANTILE = 0.5  # so many of the rows are not shortened
+_QUANTILE = 0.5  # so many of the rows are not shortened, where nobody says
 _DOUBT = 4.0  # variances of its noise are taken off the square of a mean
 
 
@@ -307,6 +307,7 @@ class RowRadius(GaussianRelease):
     bins: int = 24
     clear: float = _CLEAR_BIN
     squares: bool = False
+    kept: float = _QUANTILE
 
     def draw(self, rows: Secret[Rows], noise: Noise, centre: Sequence[float]) -> Spread:
         """The released radius and number of rows."""
@@ -326,7 +327,7 @@ class RowRadius(GaussianRelease):
         total = max(sum(clear), deviation)
         clear[_AT] += _GUESSED * deviation
         above = np.cumsum(clear)
-        place = int(np.argmax(above >= (1 - _QUANTILE) * above[-1]))
+        place = int(np.argmax(above >= (1 - self.kept) * above[-1]))
         return _MAX_DISTANCE * 2.0 ** (-place / 2), total
 
     def square(self, counts: Sequence[int], radius: float) -> float:
