@@ -16,6 +16,7 @@ from snugdp.estimators.additive.shrinkage import settled
 from snugdp.estimators.base import refused
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.targets import Response
+from snugdp.mechanisms.linear.weighing import LineParts
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Plan
 from snugdp.tables.found import FoundBounds
@@ -84,6 +85,13 @@ class AdditiveModel(LinearModel):
     def _planned_by(self, layout: Layout) -> dict[str, Any]:
         """Curves are not whitened: bends are unrelated as they are, and shorter than lines on purpose."""
         return {"entries": 0} if "entries" in super()._planned_by(layout) else {}
+
+    def _read_by(self, layout: Layout) -> dict[str, Any]:
+        """For numbers also which entries are bends: what these and lines count for is released after them."""
+        read = super()._read_by(layout)
+        if "skew" in read and isinstance(layout, CurvedLayout):
+            read["parts"] = LineParts(layout.scaled if layout.constant else None, layout.bent)
+        return read
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, response: Response, *args: Any, **found: Any) -> Self:
         """With bends shrunk as far as they look like noise."""

@@ -51,24 +51,26 @@ class SettledBends:
 def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> SettledBends | None:
     """What is kept of one linear function; None where released numbers do not tell how much noise there is."""
     times = released.get("stretch", 1.0)  # what a ridge took from labels was given back, noise and all
-    theta = theta / times
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
     ridge, sigma, m = (released.get(name) for name in ("ridge", "sigma", "m"))
     if theta.ndim != 1 or not curved or not ridge or not sigma or not m:
         return None
+    weighed = released.get("bends_weight")  # of an answer that is a number: what is kept of bends was released
+    line, theta = released.get("lines_weight", 1.0), theta / times
     steepest = released.get("tau")
     variance, most = (_LABELS, _LABELS) if steepest is None else (steepest**2, 1.0)
     weight = rows * layout.scaled**2
-    parts = [_Column(theta[at : at + scale.kind.cells], scale) for at, scale in curved.values()]
+    owns = (theta[at : at + scale.kind.cells] / ([line] + [weighed or 1.0] * (scale.kind.cells - 1)) for at, scale in curved.values())
+    parts = [_Column(own, scale) for own, (_, scale) in zip(owns, curved.values(), strict=True)]
     prior = _SIZES * sigma / ridge
     choices = [_Noise(ridge, sigma**2, variance * weight, curvature * most * weight) for curvature in _CURVATURES]
     noise = max(choices, key=lambda one: sum(part.evidence(one, prior) for part in parts))
-    sure = max(part.sure(noise, prior) for part in parts)
-    kept = _kept(sure, rows * m / len(theta))
+    kept = weighed or _kept(max(part.sure(noise, prior) for part in parts), rows * m / len(theta))
     whole, spread = theta.copy(), {}
     for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
-        whole[at + 1 : at + scale.kind.cells] *= kept
-        spread[name] = part.spread(noise, prior, kept)
+        if weighed is None:
+            whole[at + 1 : at + scale.kind.cells] *= kept
+        spread[name] = part.spread(noise, prior, kept, line)
     return SettledBends(times * whole, {name: times**2 * own for name, own in spread.items()})
 
 
@@ -135,14 +137,14 @@ class _Column:
         energy = np.maximum(self.scale.bends.squares, _FLAT) * self._seen(noise)[0] ** 2
         return float(energy @ (trusted @ weights)) / max(float(energy.sum()), _NOTHING)
 
-    def spread(self, noise: _Noise, prior: Floats, kept: float) -> Floats:
-        """The covariance of the line and the bends, around the line and what is kept of the bends."""
+    def spread(self, noise: _Noise, prior: Floats, kept: float, line: float) -> Floats:
+        """The covariance of the line, which counts ``line`` times, and the bends, around what is kept of them."""
         seen, variance, left = self._seen(noise)
         trusted, weights = self._trusted(noise, prior)
         off = trusted * (seen / left)[:, None] - kept * seen[:, None]
         own = (trusted * (variance / left**2)[:, None] + off**2) @ weights
         turned, cells = self.scale.bends.turned, self.scale.kind.cells
         spread = np.zeros((cells, cells))
-        spread[0, 0] = noise.of(1.0)[0]
+        spread[0, 0] = line**2 * noise.of(1.0)[0]
         spread[1:, 1:] = (turned * own) @ turned.T
         return spread

@@ -342,6 +342,11 @@ class CurvedLayout(StandardisedLayout):
         return found
 
     @property
+    def bent(self) -> tuple[int, ...]:
+        """The entries that are bends."""
+        return tuple(at + bend for at, scale in self.curved.values() for bend in range(1, scale.kind.cells))
+
+    @property
     def usual_square(self) -> float:
         """As many bends as there are, a curve is no longer than its line and their share."""
         parts = [
