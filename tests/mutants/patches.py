@@ -71,6 +71,7 @@ TOPICS = (
     "voters",
     "found_classes",
     "least_squares",
+    "weighing",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -72,6 +72,7 @@ STEPS = {
     "covariance-matrices": "Hessian and covariance of the scores, for standard errors, symmetric {law} noise",
     "target-sizes": "histogram of the sizes of targets, {law} noise of {scale} in a bin",
     "mean-target": "mean of the targets, with {law} noise",
+    "weights-of-parts": "how much the constant, lines and bends count, from sums with {law} noise",
     "target-squares": "sum of the squared targets, with {law} noise",
     "mean-target-size": "mean size of the targets, with {law} noise",
     "mean-residual-size": "mean size of the residuals of the pilot, with {law} noise",
