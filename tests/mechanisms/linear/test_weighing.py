@@ -46,10 +46,11 @@ def test_a_long_row_is_shortened_with_its_target() -> None:
     assert found == pytest.approx(right, rel=0.05)
 
 
-def test_lines_alone_have_one_weight() -> None:
-    right, weights = drawn([0.1, 0.05], LineParts(None, ()))
-    assert list(weights) == ["lines_weight"]
-    assert right[0] == pytest.approx(2 * right[1])
+def test_without_bends_nothing_is_weighed() -> None:
+    x = np.random.default_rng(1).uniform(0, 3, (3000, 1))
+    for effects, weighed in (("both", True), ("line", False), ("curve", False)):
+        model = AdditiveRegressor(epsilon=4, noise=Simulation(1), effects=effects).fit(x, x[:, 0] ** 2)
+        assert ("bends_weight" in model.details_) is weighed
 
 
 def test_a_line_of_nothing_stays_nothing_and_no_weight_is_zero_or_large() -> None:

@@ -32,6 +32,7 @@ _CLIP = 2.0  # of a residual, in mean sizes of a target
 _LONG = (1.0, 0.5)  # what lines and bends say of a row, in mean sizes, at which it is as long as one may be
 _ROOT = math.sqrt(2)  # a row of a usual length is no longer than 1
 _RIDGE = 1.5  # times the norm of the noise of the matrix
+_START = 0.5  # of bends: what they count for as long as nothing is told
 _LEAST_SIZE = 2.0**-20  # of a target, in parts of its bound
 _LEAST_WEIGHT, _MOST_WEIGHT = 2.0**-4, 4.0
 
@@ -57,18 +58,19 @@ class LineParts:
             columns.append(np.eye(len(theta))[-1] / (constant * _ROOT))
             at.append(float(theta[-1]) * constant * _ROOT)
         for part, long in ((lines, _LONG[0]), (bends, _LONG[1])):
-            if part.any():
-                columns.append(np.where(part, theta, 0.0) / (long * unit * _ROOT))
-                at.append(long * unit * _ROOT)
+            columns.append(np.where(part, theta, 0.0) / (long * unit * _ROOT))
+            at.append(long * unit * _ROOT)
         return np.column_stack(columns), np.array(at)
 
-    def weighed(self, theta: Floats, moves: Floats, step: Floats, at: Floats) -> tuple[Floats, dict[str, float]]:
+    def start(self, at: Floats) -> Floats:
+        """Where the step begins."""
+        return np.concatenate([at[:-1], _START * at[-1:]])
+
+    def weighed(self, theta: Floats, moves: Floats, found: Floats, at: Floats) -> tuple[Floats, dict[str, float]]:
         """The line after the step; no weight is 0, and none very large."""
-        first = int(self.constant is not None)
-        weights = np.clip(1 + step[first:] / at[first:], _LEAST_WEIGHT, _MOST_WEIGHT)
-        whole = np.concatenate([step[:first], (weights - 1) * at[first:]])
-        names = ("lines_weight", "bends_weight")[: len(weights)]
-        return theta + moves @ whole, dict(zip(names, weights.tolist(), strict=True))
+        weights = np.clip(found[-2:] / at[-2:], _LEAST_WEIGHT, _MOST_WEIGHT)
+        whole = np.concatenate([found[:-2], weights * at[-2:]])
+        return theta + moves @ (whole - at), {"lines_weight": float(weights[0]), "bends_weight": float(weights[1])}
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ class Weighing:
         rows = data.map(lambda table: WhitenedRows(of_design(table, self.design), matrix, "shorten"))  # 2
         spectrum = NoisySpectrum.of(gram_floats(noisy_gram(rows, design, half, noise.at("matrix")), design))  # 3
         clip, place = min(Fraction(_CLIP * unit), bound), noise.at("gradient")
-        work = Gradients.of(rows, design, place).at(at.tolist(), clip)
+        work = Gradients.of(rows, design, place).at(parts.start(at).tolist(), clip)
         cells, units = noisy_gradient(rows, work, half, place), FitUnits.of(design)  # 4
         uphill = gradient_floats(cells, clip, work.limits.target, design, units)
         step = units.theta(-spectrum.solve(uphill, _RIDGE * math.sqrt(2 * len(at) / float(half))))
-        return parts.weighed(theta, moves, step, at)  # 5
+        return parts.weighed(theta, moves, parts.start(at) + step, at)  # 5

@@ -341,7 +341,7 @@ class Adaptive:
         run = self._run(self.tau(sizes))  # 5
         theta = coefficients_of([run], data, noise.at("release"), constant_at(centre, self.design))  # 6
         released = {**run.released, "centre": float(centre)}
-        if self._parts.weighing is not None and self.parts is not None:
+        if self._parts.weighing is not None and self.parts is not None and self.parts.bends:
             theta[0], weights = self._parts.weighing.draw(data, theta[0], self.parts, sizes.mean, noise.at("weights"))  # 7
             released |= weights
         return sizes, fit_of(theta, released)
