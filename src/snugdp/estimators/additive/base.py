@@ -91,7 +91,7 @@ class AdditiveModel(LinearModel):
         return {"entries": 0} if "entries" in super()._planned_by(layout) else {}
 
     def _read_by(self, layout: Layout) -> dict[str, Any]:
-        """For numbers as answers also which entries are bends: what these and lines count for is released after them."""
+        """Of numbers as answers also which entries are bends: what they and lines count for is released after them."""
         read = super()._read_by(layout)
         if "skew" in read and isinstance(layout, CurvedLayout) and self.effects in ("auto", "both"):
             read["parts"] = LineParts(layout.scaled if layout.constant else None, layout.bent)

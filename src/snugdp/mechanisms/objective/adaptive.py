@@ -18,7 +18,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm
@@ -103,6 +106,7 @@ _ROW_NORM = 2  # the longest row that is kept, in units of the constant
 _FEW_ROWS_RIDGE = 0.08  # ridge for few rows, times (B coefficients / m)**2 / rows
 _MIN_SIGNAL = 0.5  # rows times mu over coefficients: below that a private centre is noise
 
+Floats: TypeAlias = NDArray[np.float64]
 C = TypeVar("C", MeanTarget, MeanRow)
 S = TypeVar("S", SizeHistogram, RowRadius)
 R = TypeVar("R", bound=ObjectiveRun)
@@ -237,7 +241,7 @@ class Adaptive:
     function of what was released before.
     ``least_squares``: whether it may end so where rows are very many. What that costs follows from the number of
     entries, so it may not where that is found in private.
-    ``parts``: of an additive model, which entries are bends. They, the lines and the constant are weighed after the run.
+    ``parts``: of an additive model, which entries are bends; they, lines and the constant are weighed after the run.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``adaptive.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -258,8 +262,8 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
-        parts = _linear_parts(self.design, self.budget, self.beside, self.least_squares, self.parts is not None)  # in public
-        object.__setattr__(self, "_parts", parts)
+        asked = self.least_squares, self.parts is not None
+        object.__setattr__(self, "_parts", _linear_parts(self.design, self.budget, self.beside, *asked))  # in public
 
     @property
     def _looks(self) -> TargetLooks:
@@ -340,11 +344,16 @@ class Adaptive:
         sizes = Sizes.read(looks.draw_sizes(data, centre, noise), float(looks.sizes.deviation), centre)  # 4
         run = self._run(self.tau(sizes))  # 5
         theta = coefficients_of([run], data, noise.at("release"), constant_at(centre, self.design))  # 6
-        released = {**run.released, "centre": float(centre)}
-        if self._parts.weighing is not None and self.parts is not None and self.parts.bends:
-            theta[0], weights = self._parts.weighing.draw(data, theta[0], self.parts, sizes.mean, noise.at("weights"))  # 7
-            released |= weights
-        return sizes, fit_of(theta, released)
+        weights = self._weigh(data, theta[0], sizes.mean, noise)  # 7
+        return sizes, fit_of(theta, {**run.released, "centre": float(centre), **weights})
+
+    def _weigh(self, data: Secret[Rows], theta: Floats, size: float, noise: Noise) -> dict[str, float]:
+        """The weights of lines and bends, if there are any bends; theta becomes the line with these."""
+        weighing, parts = self._parts.weighing, self.parts
+        if weighing is None or parts is None or not parts.bends:
+            return {}
+        theta[:], weights = weighing.draw(data, theta, parts, size, noise.at("weights"))
+        return weights
 
 
 def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design, looser: float = 1.0) -> Fraction:

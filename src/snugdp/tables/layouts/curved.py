@@ -37,7 +37,7 @@ _NARROW, _WIDE = 2.0**-10, 2.0**10  # scales between these: a curve; otherwise a
 _SMOOTH = 4.0  # how far neighbouring knots are alike
 _SIGNAL = 80.0  # rows * mu / columns, from which on bends are as long as the line
 _SHORTEST = 0.02  # bends, as against the line
-_LEAST_SIGNAL, _FEW = 40.0, 5  # rows * mu / columns, below which lines are enough; few columns count as so many
+_LEAST_SIGNAL, _FEW_COLUMNS = 40.0, 5  # rows * mu / columns, below which lines are enough; few columns count as so many
 _BENT = 0.6  # the mean square of bends, in parts of that of even ones: what is no line
 
 _PLACES = 201  # where the density of a number is told
@@ -78,7 +78,7 @@ class Curves:
         >>> Curves(16, (), 0.25).are_lines(10_000, 100), Curves(16, (), 0.25).are_lines(10_000, 50)
         (True, False)
         """
-        few = rows * self.mu < _LEAST_SIGNAL * max(columns, _FEW)
+        few = rows * self.mu < _LEAST_SIGNAL * max(columns, _FEW_COLUMNS)
         return self.effects == "line" or (self.effects == "auto" and few)
 
 
