@@ -169,7 +169,10 @@ def fit_times(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> lis
     peer = make_pipeline(SplineTransformer(n_knots=17, degree=1), Ridge())
     own = AdditiveRegressor(1, 1e-6, noise=Simulation(1))
     with one_thread():
-        jobs = {"SplineTransformer, Ridge": lambda: _fitted(peer, X, y), "AdditiveRegressor": lambda: _fitted(own, X, y)}
+        jobs = {
+            "SplineTransformer, Ridge": lambda: _fitted(peer, X, y),
+            "AdditiveRegressor": lambda: _fitted(own, X, y),
+        }
         return timed(f"{rows:,} x {columns}", jobs, repeats)
 
 

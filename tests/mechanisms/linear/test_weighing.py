@@ -66,7 +66,9 @@ def test_a_plan_pays_for_the_weights_and_its_cost_is_that_of_all_rows() -> None:
         assert after is not None
         given: dict[str, Any] = {"beside": Fraction(1, 100), "found_rows": 1000.0}
         given |= {"entries": 0} if name == "auto" else {}
-        methods = [after(DESIGN, Budget(1, 1e-6), parts=parts, **given) for parts in (ENTRIES, LineParts(1.0, ()))]
+        methods: list[Any] = [
+            after(DESIGN, Budget(1, 1e-6), parts=parts, **given) for parts in (ENTRIES, LineParts(1.0, ()))
+        ]
         plans = [method.plan() for method in methods]
         assert plans[0].cost == plans[1].cost == methods[0].cost
         assert (plans[0].cost + Cost(mu_squared=Fraction(1, 100))).fits(Budget(1, 1e-6))
