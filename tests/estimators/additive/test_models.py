@@ -126,6 +126,15 @@ def test_what_effects_are_can_be_declared() -> None:
     np.testing.assert_array_equal(fitted("auto").predict(TABLE), fitted("both").predict(TABLE))
 
 
+def test_lines_of_many_columns_are_whitened_as_in_a_linear_model_where_they_were_declared() -> None:
+    wide = DRAWN.normal(size=(2000, 26))
+    released = {
+        effects: set(AdditiveRegressor(2, effects=effects, noise=Simulation(1)).fit(wide, wide[:, 0]).details_)
+        for effects in ("line", "auto")
+    }
+    assert "radius" in released["line"] - released["auto"]
+
+
 def test_a_line_because_of_few_rows_says_what_a_missing_cell_does() -> None:
     gaps = TABLE.with_columns(age=pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("age")))
     model = AdditiveRegressor(2, schema=PUBLIC, effects="line", noise=Simulation(1)).fit(gaps)

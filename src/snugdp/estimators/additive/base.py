@@ -88,7 +88,8 @@ class AdditiveModel(LinearModel):
 
     def _planned_by(self, layout: Layout) -> dict[str, Any]:
         """Curves are not whitened: bends are unrelated as they are, and shorter than lines on purpose."""
-        return {"entries": 0} if "entries" in super()._planned_by(layout) else {}
+        planned = super()._planned_by(layout)
+        return {"entries": 0} if "entries" in planned and self.effects != "line" else planned
 
     def _read_by(self, layout: Layout) -> dict[str, Any]:
         """Of numbers as answers also which entries are bends: what they and lines count for is released after them."""
