@@ -58,6 +58,7 @@ def test_a_line_of_nothing_stays_nothing_and_no_weight_is_zero_or_large() -> Non
     assert theta.tolist() == [0.0, 0.0]
     assert all(1 / 16 <= weight <= 4 for weight in weights.values()), "that of noise"
     assert drawn([1.0, -3.0])[1]["bends_weight"] == 1 / 16
+    assert np.isfinite(drawn([1e9, -1e9], size=0.0)[0]).all()
 
 
 def test_a_plan_pays_for_the_weights_and_its_cost_is_that_of_all_rows() -> None:

@@ -33,7 +33,7 @@ _LONG = (1.0, 0.5)  # what lines and bends say of a row, in mean sizes, at which
 _ROOT = math.sqrt(2)  # a row of a usual length is no longer than 1
 _RIDGE = 1.5  # times the norm of the noise of the matrix
 _START = 0.5  # of bends: what they count for as long as nothing is told
-_LEAST_SIZE = 2.0**-20  # of a target, in parts of its bound
+_LEAST_SIZE = 2.0**-18  # of a target, in parts of its bound
 _LEAST_WEIGHT, _MOST_WEIGHT = 2.0**-4, 4.0
 
 
