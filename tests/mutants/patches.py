@@ -73,6 +73,7 @@ TOPICS = (
     "least_squares",
     "places",
     "class_rows",
+    "weighing",
 )
 _HEAD = re.compile(r"^\[(\d+)\] (.+)$", re.MULTILINE)
 

@@ -28,6 +28,7 @@ from snugdp.tables.schema.schema import Layout
 
 LATER: Mapping[str, Any] = {
     "bounds": "private", "missing": None, "person": None, "max_rows": 1, "inference": False, "target": "robust",
+    "effects": "auto",
 }  # fmt: skip
 """Parameters that came later, with their defaults: while they have them, nothing is written of them."""
 _TYPICAL = (1_000, 10_000, 100_000, 1_000_000)

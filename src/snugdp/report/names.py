@@ -44,6 +44,7 @@ PUBLIC = {
 }
 
 RELEASED = {
+    "bends_weight": "bends count so many times",
     "centre": "centre, scaled",
     "clip": "sizes above this were cut",
     "curvature": "least curvature of the rows, at least",
@@ -51,6 +52,7 @@ RELEASED = {
     "gamma": "sharpness of the posterior",
     "gap": "gap after the last component, at least",
     "k": "components",
+    "lines_weight": "lines count so many times",
     "lowest": "least curvature of the rows, with noise",
     "m": "pull of one row over the noise, at most",
     "mean": "usual size of a target, scaled",

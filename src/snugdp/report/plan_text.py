@@ -74,6 +74,7 @@ STEPS = {
     "mean-target": "mean of the targets, with {law} noise",
     "target-sum": "sum of the targets, with {law} noise",
     "target-places": "histogram of the targets, {law} noise of {scale} in a bin",
+    "weights-of-parts": "how much the constant, lines and bends count, from sums with {law} noise",
     "target-squares": "sum of the squared targets, with {law} noise",
     "mean-residual": "mean of the clipped residuals, with {law} noise: the intercept follows it",
     "mean-target-size": "mean size of the targets, with {law} noise",

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from snugdp import AdditiveClassifier, AdditiveRegressor, LinearRegression, LogisticRegression, Simulation
 from snugdp_studies.bench.bounds import tables
+from snugdp_studies.bench.contest.speed import Timing, one_thread, timed
 
 Floats: TypeAlias = NDArray[np.float64]
 Table: TypeAlias = tuple[Floats, Floats]
@@ -154,6 +155,25 @@ def bands(setting: CurveSetting) -> Iterator[BandCheck]:
                 width.append(float(half.mean()))
                 error.append(float(off.mean()))
         yield BandCheck(name, epsilon, mean(held), mean(width), mean(error))
+
+
+def fit_times(rows: int = 1_000_000, columns: int = 20, repeats: int = 3) -> list[Timing]:
+    """A fit beside scikit-learn's of the same curves: a ridge regression on linear splines with as many knots."""
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import SplineTransformer
+
+    draw = np.random.default_rng(27)
+    X = draw.normal(0, 1, (rows, columns))
+    y = np.sin(X).sum(axis=1) + draw.normal(0, 1, rows)
+    peer = make_pipeline(SplineTransformer(n_knots=17, degree=1), Ridge())
+    own = AdditiveRegressor(1, 1e-6, noise=Simulation(1))
+    with one_thread():
+        jobs = {
+            "SplineTransformer, Ridge": lambda: _fitted(peer, X, y),
+            "AdditiveRegressor": lambda: _fitted(own, X, y),
+        }
+        return timed(f"{rows:,} x {columns}", jobs, repeats)
 
 
 def _r_squared(contender: str, table: Table, budget: tuple[float, float], number: int) -> float:

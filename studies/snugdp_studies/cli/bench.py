@@ -602,18 +602,24 @@ def additive(
     datasets: Datasets = None,
     epsilons: Epsilons = "0.5,1,4",
     delta: Delta = 1e-6,
-    rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table.")] = 10_000,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of a made-up table, or for --speed.")] = 10_000,
     splits: Annotated[int, typer.Option(min=1, help="Splits of each table.")] = 2,
     bands: Annotated[bool, typer.Option("--bands", help="How often bands hold the true curves.")] = False,
     labels: Annotated[bool, typer.Option("--labels", help="Of targets above their median: the log-loss.")] = False,
+    speed: Speed = False,
+    repeats: Times = 3,
 ) -> None:
-    """Additive models beside lines and DP-EBM, on rows that were held out.
+    """Additive models beside lines and DP-EBM, on rows that were held out; or, with --speed, fit times.
 
     Example: snugdp bench additive --datasets waves --epsilons 1 --splits 1
     """
-    from snugdp_studies.bench.additive import MISSING, NOTE, PEER, CurveSetting, contenders, names, run
+    from snugdp_studies.bench.additive import MISSING, NOTE, PEER, CurveSetting, contenders, fit_times, names, run
+    from snugdp_studies.bench.contest.speed import table as timings
 
     console = Console()
+    if speed:
+        console.print(timings(fit_times(rows, repeats=repeats), "Ridge"))
+        return
     with in_plain_words():
         known = names(data)
         chosen = _asked(datasets) or known

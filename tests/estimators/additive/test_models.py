@@ -103,6 +103,46 @@ def test_a_linear_column_stays_a_line() -> None:
     assert steps[0] == pytest.approx(steps[1]) == pytest.approx(4 * model.coef_[0])
 
 
+def test_what_effects_are_can_be_declared() -> None:
+    def fitted(effects: str, rows: int = 4000) -> AdditiveRegressor:
+        return AdditiveRegressor(2, schema=PUBLIC, effects=effects, noise=Simulation(1)).fit(TABLE.head(rows))
+
+    lines, curves = fitted("line"), fitted("curve")
+    ages = lines.curves()["age"]
+    assert len(ages.knots) == 2
+    assert ages.slopes[0] == ages.slopes[1] == pytest.approx(lines.coef_[0])
+    with pytest.raises(ValueError, match="it is a line"):
+        ages.band()
+    steps = np.diff(lines.predict(pl.DataFrame({"age": [1.0, 4.0, 6.0], "city": ["Oslo"] * 3})))
+    assert steps == pytest.approx(np.diff(ages.at([1.0, 4.0, 6.0])))
+    assert len(curves.curves()["age"].knots) == 17
+    assert curves.curves()["age"].band()[0].shape == (17,)
+    few = 80  # rows times mu is below 200
+    assert len(fitted("auto", few).curves()["age"].knots) == 2
+    assert len(fitted("both", few).curves()["age"].knots) == 17
+    assert lines.cost_ == fitted("line", few).cost_
+    assert fitted("auto").cost_ == fitted("auto", few).cost_
+    assert error(fitted("auto")) < 0.05 < error(lines)
+    np.testing.assert_array_equal(fitted("auto").predict(TABLE), fitted("both").predict(TABLE))
+
+
+def test_lines_of_many_columns_are_whitened_as_in_a_linear_model_where_they_were_declared() -> None:
+    wide = DRAWN.normal(size=(2000, 26))
+    released = {
+        effects: set(AdditiveRegressor(2, effects=effects, noise=Simulation(1)).fit(wide, wide[:, 0]).details_)
+        for effects in ("line", "auto")
+    }
+    assert "radius" in released["line"] - released["auto"]
+
+
+def test_a_line_because_of_few_rows_says_what_a_missing_cell_does() -> None:
+    gaps = TABLE.with_columns(age=pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("age")))
+    model = AdditiveRegressor(2, schema=PUBLIC, effects="line", noise=Simulation(1)).fit(gaps)
+    curve, asked = model.curves()["age"], pl.DataFrame({"age": [2.0, None], "city": ["Oslo"] * 2})
+    assert curve.missing is not None
+    assert np.diff(model.predict(asked))[0] == pytest.approx(curve.missing - curve.at([2.0])[0])
+
+
 def test_what_is_wrong_is_said_before_the_charge() -> None:
     ledger = MemoryLedger(4, 1e-5)
     for schema, target in ((PUBLIC, None), (None, "y")):
@@ -110,6 +150,7 @@ def test_what_is_wrong_is_said_before_the_charge() -> None:
             ({"cells": 0}, ValueError, "cells must be"),
             ({"cells": 2.5}, ValueError, "cells must be"),
             ({"linear": "age"}, TypeError, "list of names"),
+            ({"effects": "bent"}, ValueError, "effects must be"),
             ({"linear": ["nobody"]}, ValueError, '"nobody"'),
         ):
             with pytest.raises(kind, match=words):

@@ -70,6 +70,7 @@ PROOFS = {
     "mechanisms/objective/adaptive": "linear: adaptive",
     "mechanisms/inference/whitened": "linear: intervals",
     "mechanisms/linear/least_squares": "linear: whitened, many rows",
+    "mechanisms/linear/weighing": "additive: auto",
     "mechanisms/inference/mean": "linear: mean",
     "mechanisms/components/base": "pca: gauss, private centre",
     "mechanisms/linear/descent": "linear: descent",

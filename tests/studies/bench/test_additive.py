@@ -3,7 +3,7 @@
 import numpy as np
 from typer.testing import CliRunner
 
-from snugdp_studies.bench.additive import KINDS, PEER, CurveSetting, contenders, run
+from snugdp_studies.bench.additive import KINDS, PEER, CurveSetting, contenders, fit_times, run
 from snugdp_studies.cli.bench import app
 
 
@@ -26,6 +26,12 @@ def test_made_up_tables_have_a_signal() -> None:
         assert X.shape == (500, 6)
         assert np.isfinite(y).all()
         assert np.var(y) > 0.5
+
+
+def test_fits_are_timed_beside_splines() -> None:
+    spline, own = fit_times(1000, columns=2, repeats=1)
+    assert spline.relative == 1
+    assert own.median_s > 0
 
 
 def test_the_command() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, cast, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,10 +16,11 @@ from snugdp.estimators.additive.shrinkage import settled
 from snugdp.estimators.base import refused
 from snugdp.estimators.model import LinearModel
 from snugdp.estimators.targets import Response
+from snugdp.mechanisms.linear.weighing import LineParts
 from snugdp.numerics.rationals import Real
 from snugdp.propose.plan import Plan
 from snugdp.tables.found import FoundBounds
-from snugdp.tables.layouts.curved import CurvedLayout, Curves
+from snugdp.tables.layouts.curved import CurvedLayout, Curves, Effects
 from snugdp.tables.schema.kinds import Number, Spline
 from snugdp.tables.schema.missing import Policies
 from snugdp.tables.schema.schema import Layout, Schema
@@ -38,6 +39,7 @@ class AdditiveModel(LinearModel):
     x_norm: Real | None = field(default=None, init=False)
     cells: int = 16
     linear: Sequence[str] = ()
+    effects: str = "auto"
 
     def curves(self, label: Any = None) -> dict[str, EffectCurve]:
         """The effect of every number that has a curve. It costs nothing. ``label``: of more than two classes, which."""
@@ -63,11 +65,14 @@ class AdditiveModel(LinearModel):
         """Which numbers have curves, and how far the budget goes."""
         if isinstance(self.linear, str) or not isinstance(self.linear, Sequence):
             raise TypeError('linear must be a list of names of columns, such as ["age"]')
+        if self.effects not in get_args(Effects):
+            raise ValueError('effects must be "auto", "line", "curve" or "both"')
         budget = self._promised()
         return Curves(
             len(Spline(0, 1, cells=self.cells).knots) - 1,
             tuple(self.linear),
             gaussian.mu(budget.epsilon, budget.delta / 2),
+            cast(Effects, self.effects),
         )
 
     def _layout_of(self, found: FoundBounds, response: Response) -> Layout:
@@ -83,14 +88,25 @@ class AdditiveModel(LinearModel):
 
     def _planned_by(self, layout: Layout) -> dict[str, Any]:
         """Curves are not whitened: bends are unrelated as they are, and shorter than lines on purpose."""
-        return {"entries": 0} if "entries" in super()._planned_by(layout) else {}
+        planned = super()._planned_by(layout)
+        return {"entries": 0} if "entries" in planned and self.effects != "line" else planned
+
+    def _read_by(self, layout: Layout) -> dict[str, Any]:
+        """Of numbers as answers also which entries are bends: what they and lines count for is released after them."""
+        read = super()._read_by(layout)
+        if "skew" in read and isinstance(layout, CurvedLayout) and self.effects in ("auto", "both"):
+            read["parts"] = LineParts(layout.scaled if layout.constant else None, layout.bent)
+        return read
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, response: Response, *args: Any, **found: Any) -> Self:
         """With bends shrunk as far as they look like noise."""
         super()._keep(outcome, plan, response, *args, **found)
         self._spread: Mapping[str, Any] = {}
         if self.released_:
-            kept = settled(np.asarray(self._fit.theta), self._layout, self.bounds_.rows, self._fit.released)
+            released = self._fit.released
+            if self.effects == "curve":
+                released = {**released, "bends_weight": 1.0}
+            kept = settled(np.asarray(self._fit.theta), self._layout, self.bounds_.rows, released)
             if kept is not None:
                 self._fit, self._spread = replace(self._fit, theta=kept.theta), kept.spread
                 for name, value in self._coefficients(self._answer).items():

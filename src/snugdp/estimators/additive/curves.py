@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from snugdp.tables.found import FoundNumber
 from snugdp.tables.layouts.affine import UnitlessLayout
 from snugdp.tables.layouts.curved import CurvedLayout, StandardCurve
 from snugdp.tables.schema.missing import entry_name
@@ -74,7 +75,10 @@ class EffectCurve:
         be told from noise, and the model says that it is straight, it counts how far it may bend all the same.
         """
         if self.deviations is None:
-            raise ValueError("the noise of this curve is not known: models of more than two classes have no band")
+            raise ValueError(
+                "the noise of this curve is not known: there is no band with more than two classes, nor where "
+                "rows were so few that it is a line"
+            )
         if not 0 < level < 1:
             raise ValueError("level must lie between 0 and 1, such as 0.95")
         half = NormalDist().inv_cdf((1 + level) / 2) * self.deviations
@@ -120,7 +124,17 @@ def curves_of(layout: Any, every: Coefficients, spread: Mapping[str, Floats]) ->
         found[name] = EffectCurve(
             name, knots, values - middle, None if gap is None else gap - middle, slopes, bounds, wide
         )
-    return found
+    return found | {name: _straight(name, number, given) for name, number in inner.straight.items()}
+
+
+def _straight(name: str, number: FoundNumber, given: Mapping[str, float]) -> EffectCurve:
+    """The line of a number that would have a curve if there were more rows, between where rows were seen."""
+    slope, (first, last) = given[name], number.hull or (number.lower, number.upper)
+    half, gap = slope * (last - first) / 2, given.get(entry_name(name))
+    if gap is not None:
+        gap -= slope * ((first + last) / 2 - number.centre)
+    bounds = min(number.lower, first), max(number.upper, last)
+    return EffectCurve(name, (first, last), np.array([-half, half]), gap, (slope, slope), bounds)
 
 
 def _deviations(scale: StandardCurve, spread: Floats) -> Floats:

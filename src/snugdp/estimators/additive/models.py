@@ -14,9 +14,9 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
     """Additive regression with differential privacy: the effect of every number is a curve.
 
     The answer is a sum of curves, one for each number, and of the effects of levels of categories and of missing cells.
-    Curves are piecewise linear, and shrink towards smooth ones. Where effects are straight lines and rows are few,
-    ``LinearRegression`` is better; declare columns as ``linear`` that are known to be: a comparison would cost budget.
-    As there, the fit is a robust one, no conditional mean, and rows without a target are left out.
+    Curves are piecewise linear, and shrink towards smooth ones. Where rows are few they are lines; declare columns as
+    ``linear`` that are known to be. The fit is a robust one; where there are bends, the constant, lines and bends are
+    weighed by clipped squares after it, so that it comes nearer to means. Rows without a target are left out.
 
     Guarantee: each fit is (epsilon, delta)-DP under add/remove, whether it is released or refused; its theorem is in
     ``guarantee_``. It is that of ``LinearRegression``: a row of splines is no longer than one of numbers, and knots are
@@ -31,6 +31,10 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
         How many pieces a curve has, from 1 to 64; fewer are better for few rows.
     linear : sequence of str, default=()
         Columns whose effect is a straight line; it needs fewer rows than a curve.
+    effects : {"auto", "line", "curve", "both"}, default="auto"
+        What the effects of all other numbers are. "both": a line with bends on it, which count as far as they help, by
+        what is released after the fit (of labels: as far as they do not look like noise). "auto": the same, but lines
+        where there are few rows for so many columns and so small a budget. "curve": all bends, in full.
     schema : Schema, optional
         Public bounds and values of the columns of a table. What it leaves open is found privately.
     bounds : FoundBounds or "private", default="private"
@@ -85,7 +89,7 @@ class AdditiveClassifier(AdditiveModel, LogisticRegression):
         All possible labels; public. Otherwise they are found privately, up to 100 of them.
     method, multi_class, fit_intercept, proposals, validation, selection, rows
         As in ``LogisticRegression``.
-    cells, linear, schema, bounds, missing, ledger, noise, random_state, progress, neighbours, person, max_rows
+    cells, linear, effects, schema, bounds, missing, ledger, noise, random_state, progress, neighbours, person, max_rows
         As in ``AdditiveRegressor``. **Without a ledger, fits are not counted against any budget.**
 
     Attributes

@@ -1,5 +1,7 @@
 """Line or curve: curves are shrunk towards their lines where all bends look like noise. Post-processing.
 
+So are those of labels; for numbers as answers what bends count for is released after the fit, and only bands are made.
+
 A fit releases the coefficients of bends, and how much noise was added to its objective. Bends of a straight effect are
 noise alone, of a size that released numbers tell but for one factor: how much the rows say (``curvature``). It is the
 one that makes all released bends together most likely. The size of the true bends of a column is not known either: all
@@ -49,13 +51,17 @@ class SettledBends:
 
 
 def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[str, float]) -> SettledBends | None:
-    """What is kept of one linear function; None where released numbers do not tell how much noise there is."""
-    times = released.get("stretch", 1.0)  # what a ridge took from labels was given back, noise and all
-    theta = theta / times
+    """What is kept of one linear function, bends that were weighed as they are.
+
+    None where released numbers do not tell how much noise there is.
+    """
     curved = {name: at for name, at in layout.curved.items() if at[1].kind.cells > 1}
     ridge, sigma, m = (released.get(name) for name in ("ridge", "sigma", "m"))
     if theta.ndim != 1 or not curved or not ridge or not sigma or not m:
         return None
+    weighed = released.get("bends_weight")
+    times, line = _times(len(theta), layout, released), released.get("lines_weight", 1.0)
+    theta = theta / times
     steepest = released.get("tau")
     variance, most = (_LABELS, _LABELS) if steepest is None else (steepest**2, 1.0)
     weight = rows * layout.scaled**2
@@ -63,13 +69,24 @@ def settled(theta: Floats, layout: CurvedLayout, rows: float, released: Mapping[
     prior = _SIZES * sigma / ridge
     choices = [_Noise(ridge, sigma**2, variance * weight, curvature * most * weight) for curvature in _CURVATURES]
     noise = max(choices, key=lambda one: sum(part.evidence(one, prior) for part in parts))
-    sure = max(part.sure(noise, prior) for part in parts)
-    kept = _kept(sure, rows * m / len(theta))
-    whole, spread = theta.copy(), {}
+    kept = weighed or _kept(max(part.sure(noise, prior) for part in parts), rows * m / len(theta))
+    whole, spread, stretch = theta * times, {}, released.get("stretch", 1.0)
     for (name, (at, scale)), part in zip(curved.items(), parts, strict=True):
-        whole[at + 1 : at + scale.kind.cells] *= kept
-        spread[name] = part.spread(noise, prior, kept)
-    return SettledBends(times * whole, {name: times**2 * own for name, own in spread.items()})
+        whole[at + 1 : at + scale.kind.cells] *= 1.0 if weighed else kept
+        spread[name] = stretch**2 * part.spread(noise, prior, kept, line)
+    return SettledBends(whole, spread)
+
+
+def _times(entries: int, layout: CurvedLayout, released: Mapping[str, float]) -> Floats:
+    """What each released coefficient was multiplied with, noise and all.
+
+    Of labels, to give back what a ridge took; of numbers, the weights of lines and bends.
+    """
+    times = np.full(entries, released.get("stretch", 1.0))
+    for at, scale in layout.curved.values():
+        times[at] *= released.get("lines_weight", 1.0)
+        times[at + 1 : at + scale.kind.cells] *= released.get("bends_weight", 1.0)
+    return times
 
 
 def _kept(sure: float, signal: float) -> float:
@@ -135,14 +152,14 @@ class _Column:
         energy = np.maximum(self.scale.bends.squares, _FLAT) * self._seen(noise)[0] ** 2
         return float(energy @ (trusted @ weights)) / max(float(energy.sum()), _NOTHING)
 
-    def spread(self, noise: _Noise, prior: Floats, kept: float) -> Floats:
-        """The covariance of the line and the bends, around the line and what is kept of the bends."""
+    def spread(self, noise: _Noise, prior: Floats, kept: float, line: float) -> Floats:
+        """The covariance of the line, which counts ``line`` times, and the bends, around what is kept of them."""
         seen, variance, left = self._seen(noise)
         trusted, weights = self._trusted(noise, prior)
         off = trusted * (seen / left)[:, None] - kept * seen[:, None]
         own = (trusted * (variance / left**2)[:, None] + off**2) @ weights
         turned, cells = self.scale.bends.turned, self.scale.kind.cells
         spread = np.zeros((cells, cells))
-        spread[0, 0] = noise.of(1.0)[0]
+        spread[0, 0] = line**2 * noise.of(1.0)[0]
         spread[1:, 1:] = (turned * own) @ turned.T
         return spread

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snugdp.core.guarantee import Budget
 from snugdp.core.outcome import Unit
 from snugdp.estimators.workflows.grids import is_list
 from snugdp.mechanisms.linear.base import MOST_ENTRIES, Design, Method
+
+if TYPE_CHECKING:
+    from snugdp.mechanisms.linear.weighing import LineParts
 
 _FEW_STANDARDISED = 24  # entries of a row between bounds that were found: up to here whitening them gains nothing sure
 
@@ -79,11 +82,17 @@ class Recipe:
 
 
 def _adaptive_after(
-    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, skew: float = 1.0
+    design: Design,
+    budget: Budget,
+    *,
+    beside: Fraction,
+    found_rows: float,
+    skew: float = 1.0,
+    parts: LineParts | None = None,
 ) -> Method:
     from snugdp.mechanisms.objective.adaptive import Adaptive
 
-    return Adaptive(design, budget, beside, skew, least_squares=False)  # levels that are found may be more than planned
+    return Adaptive(design, budget, beside, skew, False, parts)  # levels that are found may be more than planned
 
 
 def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_column: bool = False) -> Method:
@@ -96,12 +105,12 @@ def _auto(design: Design, budget: Budget, beside: Fraction = Fraction(0), *, by_
 
 
 def _auto_after(
-    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int, skew: float = 1.0
+    design: Design, budget: Budget, *, beside: Fraction, found_rows: float, entries: int, **read: Any
 ) -> Method:
     """By the number of ``entries`` that was planned, which is public: levels that are found are further ones."""
     if design.protects is Unit.ROW and _FEW_STANDARDISED < entries <= MOST_ENTRIES:
         return _whitened_fit(design, budget, beside=beside)
-    return _adaptive_after(design, budget, beside=beside, found_rows=found_rows, skew=skew)
+    return _adaptive_after(design, budget, beside=beside, found_rows=found_rows, **read)
 
 
 def _whitened_fit(design: Design, budget: Budget, *, beside: Fraction = Fraction(0), found_rows: float = 0) -> Method:

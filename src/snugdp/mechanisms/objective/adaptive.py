@@ -18,7 +18,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from snugdp.accounting import gaussian
 from snugdp.accounting.objective import glm
@@ -29,6 +32,7 @@ from snugdp.core.outcome import Outcome, Unit
 from snugdp.mechanisms.linear.base import MOST_ENTRIES, Design, Fit, SumsRows, check_budget, of_design
 from snugdp.mechanisms.linear.least_squares import LeastSquares
 from snugdp.mechanisms.linear.noisy_sums import noisy_gram
+from snugdp.mechanisms.linear.weighing import LineParts, Weighing
 from snugdp.mechanisms.objective.class_means import ClassStart
 from snugdp.mechanisms.objective.glm import GLMObjective, Losses, check_losses
 from snugdp.mechanisms.objective.perturbation import (
@@ -77,8 +81,8 @@ LINEAR, GLM = theorem("linear-adaptive/1"), theorem("glm-adaptive/1")
 
 # Chosen on 79 public tables, 77 of them from R packages, and looked at once on 44 others: docs/benchmarks.md.
 # Of M squared: the histogram; the mean of the targets, where there is an intercept; and X'X and y'y, which need very
-# many rows anyway.
-_LINE_SHARES = tuple(Fraction(part, 1000) for part in (40, 10, 2, 1))
+# many rows anyway. Last, for an additive model, the weights of its parts.
+_LINE_SHARES = tuple(Fraction(part, 1000) for part in (40, 10, 2, 1, 80))
 _CLEAR_BIN, _SURE_BIN = 1.5, 3.5  # a bin counts from so many deviations of its noise on; for the tail, from more
 _GUESS, _GUESSED = 0.1, 1.5  # the guessed size, part of the bound, counts like so many deviations
 _NORMAL = 1.25  # root mean square over mean, of normal deviates
@@ -103,6 +107,7 @@ _ROW_NORM, _CLASS_NORM = 2, 3  # the longest row that is kept, in units of the c
 _FEW_ROWS_RIDGE = 0.08  # ridge for few rows, times (B coefficients / m)**2 / rows
 _MIN_SIGNAL = 0.5  # rows times mu over coefficients: below that a private centre is noise
 
+Floats: TypeAlias = NDArray[np.float64]
 C = TypeVar("C", MeanTarget, MeanRow)
 S = TypeVar("S", SizeHistogram, RowRadius)
 R = TypeVar("R", bound=ObjectiveRun)
@@ -117,11 +122,12 @@ class _Parts(Generic[C, S, R]):
     runs: tuple[R, ...]
     start: ClassStart | None = None
     choice: ChoiceOfEnd | None = None
+    weighing: Weighing | None = None
 
     @property
     def before(self) -> Cost:
-        """What is released before the runs costs."""
-        looks = (self.centre, self.sizes, self.start, self.choice)
+        """What is released beside the runs costs: before them, but for weights."""
+        looks = (self.centre, self.sizes, self.start, self.choice, self.weighing)
         return sum((look.cost for look in looks if look is not None), Cost())
 
     @property
@@ -201,7 +207,7 @@ class ChoiceOfEnd:
 
 @lru_cache(maxsize=64)
 def _linear_parts(
-    design: Design, budget: Budget, beside: Fraction, may_end: bool
+    design: Design, budget: Budget, beside: Fraction, may_end: bool, weighs: bool
 ) -> _Parts[MeanTarget, SizeHistogram, Perturbation]:
     """Shares of what is left of M squared; the ridge is that of a run beside all Gaussian releases."""
     total = Fraction(gaussian.mu(budget.epsilon, budget.delta / 2)) ** 2
@@ -209,11 +215,11 @@ def _linear_parts(
     if left <= 0:
         raise nothing_left(beside)
     chooses = may_end and design.protects is Unit.ROW and design.entries <= MOST_ENTRIES
-    asked = (True, design.row_map.constant, chooses, chooses)
+    asked = (True, design.row_map.constant, chooses, chooses, weighs and design.protects is Unit.ROW)
     shares = [share * left if wanted else Fraction(0) for share, wanted in zip(_LINE_SHARES, asked, strict=True)]
     (m,), mu = affordable(budget, [left - sum(shares)], sum(shares, Fraction(0)))
     square = total if beside else mu**2 / sum(shares)  # alone, all together are rounded down to mu
-    sizes, centre, gram, squares = mus = [root_below(square * share) for share in shares]
+    sizes, centre, gram, squares, weights = mus = [root_below(square * share) for share in shares]
     gaussians = root_below(beside + sum(part**2 for part in mus)) + _LAST_BIT if beside else mu
     least, sharp = least_sharp_ridge(design, budget, m, gaussians)
     ridge = max(least, _MIN_RIDGE * design.together * design.x_squared)
@@ -221,7 +227,8 @@ def _linear_parts(
     kind: Kind = "class_t_sharp" if sharp else "class_t"
     run = Perturbation(design, LogCosh(design.y_bound), m, ridge, kind)  # its cost is the same at every scale
     choice = ChoiceOfEnd(design, gram, SquareSum(design, squares)) if gram and squares else None
-    return _Parts(mean, SizeHistogram(design, sizes), (run,), choice=choice).within(budget, beside)
+    weighing = Weighing(design, weights) if weights else None
+    return _Parts(mean, SizeHistogram(design, sizes), (run,), None, choice, weighing).within(budget, beside)
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,7 @@ class Adaptive:
     function of what was released before.
     ``least_squares``: whether it may end so where rows are very many. What that costs follows from the number of
     entries, so it may not where that is found in private.
+    ``parts``: of an additive model, which entries are bends; they, lines and the constant are weighed after the run.
 
     Guarantee: ``plan().cost``, which fits the budget, together with ``beside`` (``adaptive.proof.md``, Theorem 1).
     Add/remove neighbours.
@@ -250,12 +258,13 @@ class Adaptive:
     beside: Fraction = Fraction(0)
     skew: float = 1.0
     least_squares: bool = True
+    parts: LineParts | None = None
     _parts: _Parts[MeanTarget, SizeHistogram, Perturbation] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
-        parts = _linear_parts(self.design, self.budget, self.beside, self.least_squares)  # in public
-        object.__setattr__(self, "_parts", parts)
+        asked = self.least_squares, self.parts is not None
+        object.__setattr__(self, "_parts", _linear_parts(self.design, self.budget, self.beside, *asked))  # in public
 
     @property
     def _looks(self) -> TargetLooks:
@@ -294,7 +303,7 @@ class Adaptive:
 
     def plan(self) -> Plan:
         """What will be done and what it costs."""
-        run, choice = self._planned, self._parts.choice
+        run, choice, weighing = self._planned, self._parts.choice, self._parts.weighing
         return Plan(
             LINEAR.title,
             LINEAR,
@@ -302,6 +311,7 @@ class Adaptive:
                 *self._looks.steps(),
                 *(() if choice is None else choice.steps()),
                 Step("release", StepKind.RELEASE, StepNoise("log-cosh-objective", "gaussian"), run.cost),
+                *(() if weighing is None else (weighing.step,)),
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
             self._expected(run),
@@ -335,7 +345,16 @@ class Adaptive:
         sizes = Sizes.read(looks.draw_sizes(data, centre, noise), float(looks.sizes.deviation), centre)  # 4
         run = self._run(self.tau(sizes))  # 5
         theta = coefficients_of([run], data, noise.at("release"), constant_at(centre, self.design))  # 6
-        return sizes, fit_of(theta, {**run.released, "centre": float(centre)})
+        weights = self._weigh(data, theta[0], sizes.mean, noise)  # 7
+        return sizes, fit_of(theta, {**run.released, "centre": float(centre), **weights})
+
+    def _weigh(self, data: Secret[Rows], theta: Floats, size: float, noise: Noise) -> dict[str, float]:
+        """The weights of lines and bends, if there are any bends; theta becomes the line with these."""
+        weighing, parts = self._parts.weighing, self.parts
+        if weighing is None or parts is None or not parts.bends:
+            return {}
+        theta[:], weights = weighing.draw(data, theta, parts, size, noise.at("weights"))
+        return weights
 
 
 def tau_for(sizes: Sizes, signal: float, epsilon: float, design: Design, looser: float = 1.0) -> Fraction:

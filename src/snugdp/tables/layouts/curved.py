@@ -14,7 +14,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -37,22 +37,32 @@ _NARROW, _WIDE = 2.0**-10, 2.0**10  # scales between these: a curve; otherwise a
 _SMOOTH = 4.0  # how far neighbouring knots are alike
 _SIGNAL = 80.0  # rows * mu / columns, from which on bends are as long as the line
 _SHORTEST = 0.02  # bends, as against the line
+_LEAST_SIGNAL, _FEW_COLUMNS = 40.0, 5  # rows * mu / columns, below which lines are enough; few columns count as so many
 _BENT = 0.6  # the mean square of bends, in parts of that of even ones: what is no line
 
 _PLACES = 201  # where the density of a number is told
+_NO_LINE = (Flag.CONSTANT, Flag.NOT_FOUND)
 _ROUNDS = 40  # of Newton's method for it
 _STEEPEST = 3.0  # its exponents
 _EVENLY = 0.02  # of the density is spread evenly
 _SETTLED = 1e-12  # a step of Newton's method after which there is no other
 
 
+Effects: TypeAlias = Literal["auto", "line", "curve", "both"]
+
+
 @dataclass(frozen=True)
 class Curves:
-    """Which numbers have curves: all but those in ``straight``. ``mu``: of the budget. All of it is public."""
+    """Which numbers have curves: all but those in ``straight``. ``mu``: of the budget. All of it is public.
+
+    ``effects``: a number is a "line", a "curve", or "both", a line and bends that count for themselves; "auto" is a
+    line where there are few rows, and otherwise both.
+    """
 
     cells: int
     straight: tuple[str, ...]
     mu: float
+    effects: Effects = "auto"
 
     def bend(self, rows: float, columns: int) -> float:
         """How long bends are, as against lines, for so many rows, public or released.
@@ -60,7 +70,16 @@ class Curves:
         >>> Curves(16, (), 0.25).bend(10_000, 100)
         0.3125
         """
-        return min(max(rows * self.mu / max(columns, 1) / _SIGNAL, _SHORTEST), 1.0)
+        return 1.0 if self.effects == "curve" else min(max(rows * self.mu / max(columns, 1) / _SIGNAL, _SHORTEST), 1.0)
+
+    def are_lines(self, rows: float, columns: int) -> bool:
+        """Whether effects are lines: because it was said, or because there are so few rows.
+
+        >>> Curves(16, (), 0.25).are_lines(10_000, 100), Curves(16, (), 0.25).are_lines(10_000, 50)
+        (True, False)
+        """
+        few = rows * self.mu < _LEAST_SIGNAL * max(columns, _FEW_COLUMNS)
+        return self.effects == "line" or (self.effects == "auto" and few)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +324,9 @@ class CurvedLayout(StandardisedLayout):
         """A curve where nearly all rows are; a line where they hold one value, or the ends are not apart."""
         found = self.bounds.get(name)
         bent = isinstance(kind, Number) and name != self.target and name not in self.curves.straight
-        if not bent or not isinstance(found, FoundNumber) or found.flag in (Flag.CONSTANT, Flag.NOT_FOUND):
+        if not bent or not isinstance(found, FoundNumber) or found.flag in _NO_LINE:
             return kind
-        if isinstance(kind, Spline):
+        if isinstance(kind, Spline) or self.curves.are_lines(self.bounds.rows, self._features):
             return kind
         reach = math.inf if found.flag is Flag.PUBLIC else _REACH * found.scale
         first, last = found.hull or (found.lower, found.upper)
@@ -322,7 +341,12 @@ class CurvedLayout(StandardisedLayout):
     @cached_property
     def bend(self) -> float:
         """How long bends are, as against lines."""
-        return self.curves.bend(self.bounds.rows, len(self.columns) - (self.target is not None))
+        return self.curves.bend(self.bounds.rows, self._features)
+
+    @property
+    def _features(self) -> int:
+        """The number of columns but for the target."""
+        return len(self.bounds.declared.columns) - (self.target is not None)
 
     def _scale(self, name: str, kind: Column) -> Any:
         found = self.bounds.get(name)
@@ -340,6 +364,23 @@ class CurvedLayout(StandardisedLayout):
             if isinstance(scale, StandardCurve):
                 found[name] = spans[name].start, scale
         return found
+
+    @property
+    def straight(self) -> dict[str, FoundNumber]:
+        """The numbers that would have curves if all effects were no lines."""
+        if not self.curves.are_lines(self.bounds.rows, self._features):
+            return {}
+        scales = {name: getattr(whole, "scale", whole) for name, whole in self._scales.items()}
+        return {
+            name: scale.found
+            for name, scale in scales.items()
+            if isinstance(scale, Standard) and name not in self.curves.straight and scale.found.flag not in _NO_LINE
+        }
+
+    @property
+    def bent(self) -> tuple[int, ...]:
+        """The entries that are bends."""
+        return tuple(at + bend for at, scale in self.curved.values() for bend in range(1, scale.kind.cells))
 
     @property
     def usual_square(self) -> float:

@@ -192,9 +192,9 @@ def _without_bounds(method: str, model: type[LinearRegression] = LinearRegressio
     )
 
 
-def _curves() -> Case[Any]:
+def _curves(method: str, name: str) -> Case[Any]:
     """Bounds that are found and curves between them, as one release."""
-    return replace(_without_bounds("adassp", AdditiveRegressor, cells=2), name="additive: bounds found")
+    return replace(_without_bounds(method, AdditiveRegressor, cells=2), name=name)
 
 
 def _without_bounds_of_kinds() -> Case[tuple[Any]]:
@@ -276,6 +276,7 @@ MAKERS: dict[str, Callable[[], Case[Any]]] = {
     "linear: auto, bounds found": partial(_without_bounds, "auto"),
     "linear: adassp, bounds found": partial(_without_bounds, "adassp"),
     "linear: adassp, bounds and levels found": _without_bounds_of_kinds,
-    "additive: bounds found": _curves,
+    "additive: bounds found": partial(_curves, "adassp", "additive: bounds found"),
+    "additive: auto": partial(_curves, "auto", "additive: auto"),
 }
 """Each case by itself: some take seconds to plan."""
