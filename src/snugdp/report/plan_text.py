@@ -449,18 +449,22 @@ def error_words(error_of: ErrorOf, target: str | None = None) -> str:
     return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
 
 
-def noise_adds(error: float, error_of: ErrorOf, target: str | None = None) -> str:
-    """The same as a clause, with its number."""
+def noise_adds(error: float, error_of: ErrorOf, target: str | None = None, typical: float | None = None) -> str:
+    """The same as a clause, with its number, and that of a typical prediction."""
     if error_of is ErrorOf.VARIANCE:
         return (
             f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
         )
-    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+    units = f", in units of {target}" if target else ""
+    whose = "that of a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
+    moved = "" if typical is None else f"; {whose} moves by about {typical:.3g}"
+    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{units}{moved}"
 
 
 def advice_text(advice: Advice) -> str:
     """What to ask for, in a few sentences, and the plan behind it."""
-    rows, adds = f"{advice.rows:,} rows", noise_adds(advice.error, advice.error_of, advice.target)
+    rows = f"{advice.rows:,} rows"
+    adds = noise_adds(advice.error, advice.error_of, advice.target, advice.typical)
     if advice.wanted is None:
         said = [f"With {rows} and epsilon {advice.epsilon:g}, {adds}."]
     elif advice.epsilon is None:
@@ -479,7 +483,7 @@ def _fit_words(fit: FitForecast, error_of: ErrorOf, *, evenly: bool) -> str:
     which = " that fill their bounds evenly" if evenly else ""
     return (
         f"with {fit.rows:,} rows{which}: noise of about {per_coefficient(fit.noise)} in a "
-        f"coefficient; privacy noise adds about {fit.error:.3g} to {_ERRORS[error_of]}"
+        f"coefficient; {noise_adds(fit.error, error_of, typical=fit.typical)}"
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 import snugdp
 from snugdp.estimators.forecasts.forecast import forecast
 from snugdp.estimators.forecasts.usual import between_bounds
+from snugdp.propose.forecast import ErrorOf
 
 SCHEMA = snugdp.Schema(
     {"a": snugdp.Number(0, 10), "b": snugdp.Number(-1, 1), "mark": snugdp.Boolean(), "y": snugdp.Number(0, 200)},
@@ -61,3 +62,32 @@ def test_every_forecast_says_what_it_assumes() -> None:
     assert "0.05 of the distance between its bounds" in str(between.plan(rows=5_000, spread={"y": 0.05}))
     assert "bounds are found" in str(open_.plan(3, 5_000))
     assert "fill their bounds evenly" in str(snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1).plan(3, 5_000))
+
+
+def test_a_typical_prediction_moves_less_than_the_root_mean_square() -> None:
+    model, told = snugdp.LinearRegression(1, 1e-6, schema=SCHEMA), (None, {"y": 0.05}, {"y": 0.3, "b": 0.5})
+    for spread in told:
+        found = forecast(model, 5_000, spread=spread, factors=(), more=()).asked
+        assert found.typical is not None
+        assert 0 < found.typical <= found.error
+    loose, tight = (forecast(model, 5_000, spread={"y": each}).asked.typical for each in (0.2, 0.05))
+    assert loose is not None
+    assert tight is not None
+    assert tight < loose / 2
+    assert "a typical prediction moves by about" in str(model.plan(rows=5_000))
+    evenly = snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1).plan(3, 5_000)
+    assert evenly.forecast.fits[0].typical is None
+    assert "typical prediction" not in str(evenly)
+
+
+@pytest.mark.parametrize("kind", [snugdp.LinearRegression, snugdp.AdditiveRegressor])
+def test_errors_are_in_units_of_a_target_with_bounds_whatever_is_found_of_the_columns(kind: Any) -> None:
+    columns = {"a": snugdp.Number(), "y": snugdp.Number(0, 1000)}
+    wide = snugdp.Schema(columns, target="y")
+    one = snugdp.Schema({**columns, "y": snugdp.Number(0, 1)}, target="y")
+    first, second = (forecast(kind(1, 1e-6, schema=schema), 5_000, factors=(), more=()) for schema in (one, wide))
+    assert first.error_of is second.error_of is ErrorOf.PREDICTION
+    assert second.target == "y"
+    assert second.asked.error == pytest.approx(1000 * first.asked.error)
+    open_ = snugdp.Schema({"a": snugdp.Number(), "y": snugdp.Number()}, target="y")
+    assert forecast(kind(1, 1e-6, schema=open_), 5_000, factors=(), more=()).error_of is ErrorOf.STANDARDISED
