@@ -16,11 +16,9 @@ from snugdp.estimators.forecasts.forecast import Outlook, forecaster, rehearsed
 from snugdp.estimators.forecasts.public_sample import PublicSample
 from snugdp.estimators.forecasts.usual import SAMPLED, Spread, Usual
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import ErrorOf, FitForecast, Note
+from snugdp.propose.forecast import EPSILONS, ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 
-_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in _STEPS), 10.0)
 USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
 _MOST_DOUBLINGS = 24
 _GUESSED_LOOKS = 6
