@@ -193,16 +193,17 @@ NOTES = {
     "the answer and beta=0 passes",
     "like-usual": "forecasts are for rows as they usually lie between bounds: the standard deviation of the target is "
     "about a sixth of the distance between its bounds, and that of the narrowest column a tenth (if you know better in "
-    "public, give spread=...). About two in three come true within a factor of 2, and more than four in five within 3",
-    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About two in three "
-    "come true within a factor of 2, and more than four in five within 3; with a public sample more do",
-    "like-usual-scores": "forecasts are for rows as they usually are on real tables. About SHARE come true within a "
-    "factor of 2; with a public sample nine in ten do",
+    "public, give spread=...). About two in three come true within a factor of 2, and nine in ten within 3",
+    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About seven in ten "
+    "come true within a factor of 2, and nine in ten within 3; with a public sample more do",
+    "like-usual-scores": "forecasts are for rows as they usually are. For two labels about half of them come true "
+    "within a factor of 2, and for more classes or counts about two in three; with a public sample more than four in "
+    "five do",
     "like-spread": "forecasts are for a target whose standard deviation is {target} of the distance between its "
-    "bounds, and {narrowest} for the narrowest column. About three in four come true within a factor of 2, and more "
-    "than nine in ten within 3",
-    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. Of "
-    "those for lines, more than four in five come true within a factor of 2",
+    "bounds, and {narrowest} for the narrowest column. About four in five come true within a factor of 2, and nine in "
+    "ten within 3",
+    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. More than "
+    "four in five come true within a factor of 2",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "

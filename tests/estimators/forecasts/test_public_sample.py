@@ -125,6 +125,18 @@ def test_fits_that_are_refused_have_no_error() -> None:
     assert PublicSample.of((drawn(30), "y")).errors(model, 30, ErrorOf.STANDARDISED) == (math.inf, math.inf)
 
 
+def test_what_all_classes_share_is_no_noise() -> None:
+    """Only differences of scores say something: the noise that is in all of them moves no prediction."""
+    table = drawn(60).with_columns(y=pl.Series([*"abc"] * 20))
+    schema = snugdp.Schema({**SCHEMA.columns, "y": snugdp.Category((*"abc",))}, target="y")
+    model, sample = snugdp.LogisticRegression(1, 1e-6, schema=schema), PublicSample.of(table)
+    answer = sample._answer(model, table, None, 0, ErrorOf.LINEAR)
+    assert answer is not None
+    assert answer.shape == (60, 3)
+    assert answer.sum(axis=1) == pytest.approx(0, abs=1e-9)
+    assert answer.std() > 0
+
+
 def test_what_is_no_sample_is_refused() -> None:
     with pytest.raises(ValueError, match="20 rows"):
         forecast(linear(), 100, sample=drawn(19))

@@ -7,7 +7,8 @@ import pytest
 import snugdp
 from snugdp.estimators.forecasts.forecast import forecast
 from snugdp.estimators.forecasts.usual import between_bounds
-from snugdp.propose.forecast import ErrorOf
+from snugdp.propose.forecast import ErrorOf, Note
+from snugdp.tables.losses.losses import Logistic, SoftHinge
 
 SCHEMA = snugdp.Schema(
     {"a": snugdp.Number(0, 10), "b": snugdp.Number(-1, 1), "mark": snugdp.Boolean(), "y": snugdp.Number(0, 200)},
@@ -78,6 +79,52 @@ def test_a_typical_prediction_moves_less_than_the_root_mean_square() -> None:
     evenly = snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1).plan(3, 5_000)
     assert evenly.forecast.fits[0].typical is None
     assert "typical prediction" not in str(evenly)
+
+
+LABELS = {
+    "two": snugdp.LogisticRegression(
+        schema=snugdp.Schema({"a": snugdp.Number(0, 1), "y": snugdp.Boolean()}, target="y")
+    ),
+    "more": snugdp.LogisticRegression(
+        schema=snugdp.Schema({"a": snugdp.Number(0, 1), "y": snugdp.Category((*"abc",))}, target="y")
+    ),
+    "counts": snugdp.PoissonRegression(
+        schema=snugdp.Schema({"a": snugdp.Number(0, 1), "y": snugdp.Number(0, 9)}, target="y")
+    ),
+    "found labels": snugdp.LogisticRegression(),
+    "found counts": snugdp.PoissonRegression(),
+    "loss": snugdp.GLM(Logistic(), schema=snugdp.Schema({"a": snugdp.Number(0, 1), "y": snugdp.Boolean()}, target="y")),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_and_counts_have_less_noise_than_rows_that_fill_their_bounds(name: str) -> None:
+    model = LABELS[name]
+    given = {} if model.schema is not None else {"n_features": 1}
+    found = forecast(model, 5_000, factors=(), more=(), **given)
+    assert found.like == Note("like-usual-scores")
+    assert found.asked.typical is not None
+    assert found.asked.typical < found.asked.error
+    assert "as they usually are" in str(model.plan(rows=5_000, **given))
+    assert model.plan(rows=5_000, **given).forecast.fits[0].error == pytest.approx(found.asked.error)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        snugdp.LogisticRegression(x_norm=1, classes=[0, 1]),
+        snugdp.LogisticRegression(method="objective", schema=LABELS["two"].schema),
+        snugdp.LogisticRegression(multi_class="ovr", schema=LABELS["more"].schema),
+        snugdp.LogisticRegression(inference=True, schema=LABELS["two"].schema),
+        snugdp.GLM(SoftHinge(0.5), schema=LABELS["two"].schema),
+        snugdp.AdditiveClassifier(schema=LABELS["two"].schema),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{model.method}",
+)
+def test_what_was_not_tried_is_for_rows_that_fill_their_bounds(model: Any) -> None:
+    found = forecast(model, 5_000, n_features=1 if model.schema is None else None, factors=(), more=())
+    assert found.like is None
+    assert found.asked.typical is None
 
 
 @pytest.mark.parametrize("kind", [snugdp.LinearRegression, snugdp.AdditiveRegressor])
