@@ -61,10 +61,12 @@ class PublicSample:
         """So many rows are rehearsed at most, for time."""
         return max(MAX_CELLS // _width_of(self.X), _LEAST_ROWS)
 
-    @property
-    def fits(self) -> int:
-        """So many rehearsals are compared: what noise adds is then known to about 20 %."""
-        return _FITS_OF_WIDE if _width_of(self.X) > _WIDE else _FITS
+    def fits(self, model: Any) -> int:
+        """So many rehearsals are compared: what noise adds is then known to about 20 %.
+
+        Which bounds are found differs from fit to fit, so there it takes more of them, however many columns there are.
+        """
+        return _FITS_OF_WIDE if _width_of(self.X) > _WIDE and not model._is_open else _FITS
 
     def errors(self, model: Any, rows: int, error_of: ErrorOf) -> tuple[float, float]:
         """What noise adds to predictions, in a fit of so many rows, which are these repeated: its root mean square, and
@@ -80,7 +82,9 @@ class PublicSample:
         chosen = np.arange(rows) % self.rows
         X, y = _taken(self.X, chosen), self.y if isinstance(self.y, str) else _taken(self.y, chosen)
         answers = [
-            answer for seed in range(self.fits) if (answer := self._answer(model, X, y, seed, error_of)) is not None
+            answer
+            for seed in range(self.fits(model))
+            if (answer := self._answer(model, X, y, seed, error_of)) is not None
         ]
         alike = _alike(answers)
         unit = self._target_deviation(model) if error_of is ErrorOf.STANDARDISED else 1.0
