@@ -196,6 +196,8 @@ NOTES = {
     "public, give spread=...). About two in three come true within a factor of 2, and nine in ten within 3",
     "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About seven in ten "
     "come true within a factor of 2, and nine in ten within 3; with a public sample more do",
+    "like-usual-curves": "forecasts are for columns as they usually are, and curves. About two in three come "
+    "true within a factor of 2, and more than four in five within 3; with a public sample nearly all within 2",
     "like-usual-scores": "forecasts are for rows as they usually are. For two labels about half of them come true "
     "within a factor of 2, and for more classes or counts about two in three; with a public sample more than four in "
     "five do",

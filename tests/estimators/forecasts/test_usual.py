@@ -6,7 +6,7 @@ import pytest
 
 import snugdp
 from snugdp.estimators.forecasts.forecast import forecast
-from snugdp.estimators.forecasts.usual import between_bounds
+from snugdp.estimators.forecasts.usual import CURVED, CURVED_FOUND, EVEN, between_bounds
 from snugdp.propose.forecast import ErrorOf, Note
 from snugdp.tables.losses.losses import Logistic, SoftHinge
 
@@ -125,6 +125,14 @@ def test_what_was_not_tried_is_for_rows_that_fill_their_bounds(model: Any) -> No
     found = forecast(model, 5_000, n_features=1 if model.schema is None else None, factors=(), more=())
     assert found.like is None
     assert found.asked.typical is None
+
+
+def test_curves_are_as_usual_too_and_otherwise_between_found_bounds() -> None:
+    between, open_ = snugdp.AdditiveRegressor(1, 1e-6, schema=SCHEMA), snugdp.AdditiveRegressor(1, 1e-6)
+    assert between._usual(None) is CURVED
+    assert open_._usual(None) is CURVED_FOUND
+    assert snugdp.AdditiveRegressor(1, 1e-6, method="objective", schema=SCHEMA)._usual(None) is EVEN
+    assert "and curves" in str(open_.plan(2, 5_000))
 
 
 @pytest.mark.parametrize("kind", [snugdp.LinearRegression, snugdp.AdditiveRegressor])

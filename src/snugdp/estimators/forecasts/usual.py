@@ -64,6 +64,8 @@ class Usual:
 EVEN = Usual()
 FOUND = Usual(_BETWEEN_FOUND_BOUNDS, Note("like-usual-found"), _TYPICAL_FOUND)
 SAMPLED = Note("like-sample")
+CURVED = Usual(1.15, Note("like-usual-curves"), 1.05)  # chosen on 7 of these tables
+CURVED_FOUND = Usual(0.6, Note("like-usual-curves"), 0.53)
 
 
 def between_bounds(schema: Schema, spread: Spread | None) -> Usual:
