@@ -461,7 +461,7 @@ def noise_adds(error: float, error_of: ErrorOf, target: str | None = None, typic
             f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
         )
     units = f", in units of {target}" if target else ""
-    whose = "that of a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
+    whose = "its value for a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
     moved = "" if typical is None else f"; {whose} moves by about {typical:.3g}"
     return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{units}{moved}"
 
@@ -470,14 +470,15 @@ def advice_text(advice: Advice) -> str:
     """What to ask for, in a few sentences, and the plan behind it."""
     rows = f"{advice.rows:,} rows"
     adds = noise_adds(advice.error, advice.error_of, advice.target, advice.typical)
+    wanted = f"you asked for an error of at most {advice.wanted or 0:g}"
     if advice.wanted is None:
         said = [f"With {rows} and epsilon {advice.epsilon:g}, {adds}."]
     elif advice.epsilon is None:
-        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; you asked for {advice.wanted:g}."]
+        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; {wanted}."]
         if advice.rows_needed is not None:
             said.append(f"At epsilon 1, about {advice.rows_needed:,} rows would be enough.")
     else:
-        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; you asked for at most {advice.wanted:g}."]
+        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; {wanted}."]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
     said.append(f"Nothing but public numbers was used: {like_words(advice.like)}. Sampling error comes on top.")
