@@ -23,7 +23,7 @@ from snugdp.propose.forecast import ErrorOf
 Floats: TypeAlias = NDArray[np.float64]
 
 _WIDE = 10  # columns: with as many coefficients, few fits tell how large their noise is
-_FITS, _FITS_OF_WIDE = 6, 3  # that are compared
+_FITS, _FITS_OF_WIDE = 6, 4  # that are compared
 MAX_CELLS = 100_000  # of a rehearsal: with more rows noise is expected to fall as it does in the plan
 _LEAST_ROWS = 2_000  # of a wide table
 _MIN_ROWS = 20
