@@ -160,7 +160,7 @@ def forecaster_of(
     """Those of a method, where rows lie between their bounds as usual."""
 
     def at(rows: int, epsilon: float) -> FitForecast:
-        return fit_forecast(method, layout, rows, epsilon).scaled(usual.ratio)
+        return usual.of(fit_forecast(method, layout, rows, epsilon))
 
     return Forecaster(error_of, target, at, usual.note, least)
 
@@ -201,7 +201,7 @@ def with_fits(
     """
     counts = _TYPICAL if rows is None else (rows,)
     even = _fit_forecasts(method, layout, [count for count in counts if count >= least])
-    fits = tuple(fit.scaled(usual.ratio) for fit in even)
+    fits = tuple(usual.of(fit) for fit in even)
     whole = replace(plan, forecast=replace(plan.forecast, fits=fits, error_of=error_of))
     like = () if usual.note is None or not fits else (usual.note,)
     return whole.with_notes(*like, *missing_notes(layout))

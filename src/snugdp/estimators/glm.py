@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
+from snugdp.estimators.forecasts.usual import Spread, TargetKind, Usual, of_scores
 from snugdp.estimators.methods.glm import GLM_METHODS
 from snugdp.estimators.methods.linear import Recipe
 from snugdp.estimators.model import LinearModel
@@ -20,6 +21,7 @@ from snugdp.estimators.targets import ClassTarget, CountTarget, LabelBounds, Ope
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ErrorOf
 from snugdp.tables.losses.losses import Huber, LogCosh, Logistic, Loss, PseudoHuber, SoftHinge, TamedPoisson
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -41,11 +43,30 @@ class GeneralisedModel(LinearModel):
         given = LabelBounds(self._declared, bound, self.fit_intercept, norm, self.classes)
         return ClassTarget(loss, given, together)
 
+    def _usual(self, layout: Layout | None, spread: Spread | None = None) -> Usual:
+        """As on real tables, on which the defaults were tried."""
+        even, named = super()._usual(layout, spread), layout is None or isinstance(layout, Schema)
+        if self.method != "auto" or not named or self._curves is not None or getattr(self, "has_intervals", False):
+            return even
+        kind = _kind_of(self._response())
+        return even if kind is None else of_scores(kind, found=layout is None)
+
     @property
     def _target_is_open(self) -> bool:
         """Whether a schema leaves it to a fit to find out about its target."""
         schema = self._declared
         return schema is not None and schema.target is not None and schema.columns[schema.target].is_open
+
+
+def _kind_of(response: Response) -> TargetKind | None:
+    """Of which kind a target is, where it is known how much noise there usually is."""
+    if response.counts:
+        return "counts"
+    if not isinstance(response, ClassTarget | OpenClassTarget) or not isinstance(response.loss, Logistic):
+        return None
+    if response.classes is None or len(response.classes) == 2:
+        return "labels"
+    return "classes" if response.together else None
 
 
 @dataclass(eq=False, repr=False)

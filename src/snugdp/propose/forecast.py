@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 Amount: TypeAlias = int | float | Fraction | str
 
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in _STEPS), 10.0)  # that are advised
 ROWS_LIKE = "like-"  # how the code of a note begins that says of what rows forecasts are true
 
 
@@ -40,18 +42,22 @@ class FitForecast:
     """A fit with so many rows, in the user's units. They fill their bounds evenly unless a note says otherwise.
 
     ``noise``: the standard deviation in every coefficient, by name. ``error``: what noise adds to the error.
-    ``epsilon``: where it is not that of the plan.
+    ``epsilon``: where it is not that of the plan. ``typical``: by how much noise moves a typical prediction, half of
+    them by less, where that is known: the error, a root mean square, may be that of few rows far from all others.
     """
 
     rows: int
     error: float
     noise: Mapping[str, float]
     epsilon: float | None = None
+    typical: float | None = None
 
-    def scaled(self, ratio: float) -> FitForecast:
-        """The same with its error and all noise times a public number."""
+    def scaled(self, ratio: float, typical: float | None = None) -> FitForecast:
+        """The same with its error and all noise times a public number; ``typical``: over this error."""
         noise = {name: value * ratio for name, value in self.noise.items()}
-        return replace(self, error=self.error * ratio, noise=noise)
+        return replace(
+            self, error=self.error * ratio, noise=noise, typical=None if typical is None else self.error * typical
+        )
 
 
 @dataclass(frozen=True)

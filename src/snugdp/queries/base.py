@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -14,6 +16,7 @@ from snugdp.core.outcome import LedgerLike, Outcome, Unit
 from snugdp.ledger.question import Question, column_name, question
 from snugdp.noise import Noise
 from snugdp.numerics.rationals import Real, rational
+from snugdp.propose.forecast import EPSILONS
 from snugdp.propose.plan import Plan
 from snugdp.queries.bounds.given import GivenBounds
 from snugdp.queries.docstrings import inherit_docstring
@@ -126,16 +129,49 @@ class Query(ABC, Generic[Seen]):
             raise ValueError(f"this query is proved for neighbours={names} only")
         return budget
 
-    def plan(self, *, ledger: LedgerLike | None = None) -> Plan:
+    def plan(self, *, ledger: LedgerLike | None = None, error: Real | None = None) -> Plan:
         """What will be done, what it costs, what to expect. No data are read.
 
         ``ledger``: the one that is to pay; if it protects somebody else, or counts by another relation, that is said
-        here. Nothing is charged.
+        here. Nothing is charged. ``error``: noise is to move the answer by less in 19 of 20 cases; the plan is then for
+        the smallest epsilon, of round ones up to 10, that is expected to bring it.
         """
+        if error is not None:
+            return self._at(self._epsilon_for(float(rational(error, "error")))).plan(ledger=ledger)
         require_same(ledger, Unit.ROW if self._persons is None else Unit.PERSON, self._budget.neighbours)
         if self._persons is not None:
             return self._persons.plan(self._of_rows.plan()) if self._totals is None else self._totals.plan
         return self._plan if self._search is None else self._search.plan
+
+    def _epsilon_for(self, error: float) -> float:
+        """The smallest epsilon that is expected to bring an error. All that counts is public."""
+        if error <= 0:
+            raise ValueError("error must be above 0: how far noise may move the answer")
+        most = self._at(EPSILONS[-1]).plan().forecast.answer_error
+        if most is None:
+            raise ValueError(
+                "error=... is for queries whose plan says in one number how far noise moves the answer: give rows=..., "
+                "a public guess, if there is such a parameter; otherwise compare plans at several epsilons"
+            )
+        if most > error:
+            raise ValueError(
+                f"no epsilon up to {EPSILONS[-1]:g} is enough: at epsilon {EPSILONS[-1]:g} noise moves the answer by "
+                f"less than {most:.4g} in 19 of 20 cases"
+            )
+        return EPSILONS[bisect_left(EPSILONS, True, key=lambda each: self._error_at(each) <= error)]
+
+    def _at(self, epsilon: float) -> Self:
+        """The same query at another epsilon."""
+        given: Any = {"epsilon": epsilon}
+        return replace(self, **given)
+
+    def _error_at(self, epsilon: float) -> float:
+        """Without end where the plan does not say it, and where the epsilon is too small for the query."""
+        try:
+            expected = self._at(epsilon).plan().forecast.answer_error
+        except ValueError:
+            return math.inf
+        return math.inf if expected is None else expected
 
     @cached_property
     def _persons(self) -> Persons | None:

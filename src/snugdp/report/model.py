@@ -156,7 +156,7 @@ def _expected(story: Story) -> str:
     if story.outlook is None:
         return ""
     fit, source = story.outlook.asked, "their number was released, with noise" if story.counted else "a public guess"
-    adds = noise_adds(fit.error, story.outlook.error_of, story.outlook.target)
+    adds = noise_adds(fit.error, story.outlook.error_of, story.outlook.target, fit.typical)
     return f"With about {fit.rows:,} rows ({source}), {adds}; {like_words(story.outlook.like)}."
 
 

@@ -197,14 +197,19 @@ NOTES = {
     "the answer and beta=0 passes",
     "like-usual": "forecasts are for rows as they usually lie between bounds: the standard deviation of the target is "
     "about a sixth of the distance between its bounds, and that of the narrowest column a tenth (if you know better in "
-    "public, give spread=...). About two in three come true within a factor of 2, and more than four in five within 3",
-    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About two in three "
-    "come true within a factor of 2, and more than four in five within 3; with a public sample more do",
+    "public, give spread=...). About two in three come true within a factor of 2, and nine in ten within 3",
+    "like-usual-found": "forecasts are for columns as they usually are, whose bounds are found. About seven in ten "
+    "come true within a factor of 2, and nine in ten within 3; with a public sample more do",
+    "like-usual-curves": "forecasts are for columns as they usually are, and curves. About two in three come "
+    "true within a factor of 2, and more than four in five within 3; with a public sample nearly all within 2",
+    "like-usual-scores": "forecasts are for rows as they usually are. For two labels about half of them come true "
+    "within a factor of 2, and for more classes or counts about two in three; with a public sample more than four in "
+    "five do",
     "like-spread": "forecasts are for a target whose standard deviation is {target} of the distance between its "
-    "bounds, and {narrowest} for the narrowest column. About three in four come true within a factor of 2, and more "
-    "than nine in ten within 3",
-    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. Of "
-    "those for lines, more than four in five come true within a factor of 2",
+    "bounds, and {narrowest} for the narrowest column. About four in five come true within a factor of 2, and nine in "
+    "ten within 3",
+    "like-sample": "forecasts are for rows like those of the public sample, on which fits were rehearsed. More than "
+    "four in five come true within a factor of 2",
     "error-with-rows": "with {rows} rows that fill their bounds evenly, noise below {error} in 19 of 20 cases; the "
     "answer comes with an interval of its own",
     "clip-from-rows": "with enough rows, about {rows}, numbers are clipped where hardly any lie beyond, and loose "
@@ -454,26 +459,31 @@ def error_words(error_of: ErrorOf, target: str | None = None) -> str:
     return f"what privacy noise adds to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
 
 
-def noise_adds(error: float, error_of: ErrorOf, target: str | None = None) -> str:
-    """The same as a clause, with its number."""
+def noise_adds(error: float, error_of: ErrorOf, target: str | None = None, typical: float | None = None) -> str:
+    """The same as a clause, with its number, and that of a typical prediction."""
     if error_of is ErrorOf.VARIANCE:
         return (
             f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
         )
-    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{f', in units of {target}' if target else ''}"
+    units = f", in units of {target}" if target else ""
+    whose = "its value for a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
+    moved = "" if typical is None else f"; {whose} moves by about {typical:.3g}"
+    return f"privacy noise adds about {error:.3g} to {_ERRORS[error_of]}{units}{moved}"
 
 
 def advice_text(advice: Advice) -> str:
     """What to ask for, in a few sentences, and the plan behind it."""
-    rows, adds = f"{advice.rows:,} rows", noise_adds(advice.error, advice.error_of, advice.target)
+    rows = f"{advice.rows:,} rows"
+    adds = noise_adds(advice.error, advice.error_of, advice.target, advice.typical)
+    wanted = f"you asked for an error of at most {advice.wanted or 0:g}"
     if advice.wanted is None:
         said = [f"With {rows} and epsilon {advice.epsilon:g}, {adds}."]
     elif advice.epsilon is None:
-        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; you asked for {advice.wanted:g}."]
+        said = [f"With {rows}, no epsilon up to 10 is enough: at epsilon 10, {adds}; {wanted}."]
         if advice.rows_needed is not None:
             said.append(f"At epsilon 1, about {advice.rows_needed:,} rows would be enough.")
     else:
-        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; you asked for at most {advice.wanted:g}."]
+        said = [f"With {rows}, epsilon {advice.epsilon:g} is enough: {adds}; {wanted}."]
     if advice.epsilon is not None and advice.epsilon > MUCH:
         said.append(f"An epsilon above {MUCH:g} promises little: take more rows, fewer columns, or a larger error.")
     said.append(f"Nothing but public numbers was used: {like_words(advice.like)}. Sampling error comes on top.")
@@ -484,7 +494,7 @@ def _fit_words(fit: FitForecast, error_of: ErrorOf, *, evenly: bool) -> str:
     which = " that fill their bounds evenly" if evenly else ""
     return (
         f"with {fit.rows:,} rows{which}: noise of about {per_coefficient(fit.noise)} in a "
-        f"coefficient; privacy noise adds about {fit.error:.3g} to {_ERRORS[error_of]}"
+        f"coefficient; {noise_adds(fit.error, error_of, typical=fit.typical)}"
     )
 
 

@@ -135,6 +135,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {  # with the defaults
     "receipt/1": {"unit": Unit.ROW},
     "schema/1": {"missing": "centre", "person": None},
     "spread/1": {"square": 1.0},
+    "fit-forecast/1": {"typical": None},
     "found-cap/1": {"lost": Fraction(0)},
     "count/1": {"missing": False, **_PERSONS},
     "describe/1": {"bounds": None, **_PERSONS},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -284,6 +284,7 @@ def forecasts(
         str, typer.Option(help='A folder of NAME.csv.gz or NAME.csv, or "synthetic" for made-up tables.')
     ] = "synthetic",
     datasets: Datasets = None,
+    model: Annotated[str, typer.Option(help="linear, additive, logistic, classes (three) or poisson.")] = "linear",
     rows: Annotated[int, typer.Option(min=100, help="Rows of made-up tables.")] = 5000,
     sample: Annotated[int, typer.Option(min=20, help="Rows of the public sample.")] = 300,
 ) -> None:
@@ -292,30 +293,42 @@ def forecasts(
     Example: snugdp bench forecasts --datasets literature --rows 1000
     """
     from snugdp_studies.bench.bounds import tables
-    from snugdp_studies.bench.forecasts import BOUNDS, FORECASTS, run, share
+    from snugdp_studies.bench.forecasts import FORECASTS, MODELS, run
 
     console = Console()
     with in_plain_words():
+        if model not in MODELS:
+            raise ValueError(f"--model must be one of {', '.join(MODELS)}")
         known = tables.names(data)
         chosen = _asked(datasets) or known
         if unknown := [name for name in chosen if name not in known]:
             raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(known)}")
-        found = list(run(data, chosen, rows=rows, sample=sample))
+        found = list(run(data, chosen, model, rows=rows, sample=sample))
     cells = [
-        (each.name, f"{each.rows:,}", str(each.width), each.bounds, f"{each.epsilon:g}", f"{each.seen:.4f}",
-         *(f"{error:.4f} ({error / each.seen:.2f})" for error in (getattr(each, how) for how in FORECASTS)))
+        (each.name, f"{each.rows:,}", str(each.width), each.bounds, f"{each.epsilon:g}", f"{each.seen.root:.4f}",
+         *(f"{how.root:.4f} ({how.root / each.seen.root:.2f})" for how in (getattr(each, how) for how in FORECASTS)))
         for each in found
     ]  # fmt: skip
     ways = [how.replace("_", " ") for how in FORECASTS]
     console.print(table(("table", "rows", "columns", "bounds", "epsilon", "seen", *ways), cells))
+    for line in _shares(found):
+        say(console, line)
+    say(console, f"The public sample has {sample} rows. NOT PRIVATE: seeded noise.")
+
+
+def _shares(found: Sequence[Any]) -> Iterator[str]:
+    """How many forecasts come true, of the root mean square and of a typical prediction."""
+    from snugdp_studies.bench.forecasts import BOUNDS, FORECASTS, share
+
     for kind in (*BOUNDS, "all"):
         part = [each for each in found if kind in (each.bounds, "all")]
-        said = (
-            f"{way} {share(part, how, 2):.0%} and {share(part, how, 3):.0%}"
-            for way, how in zip(ways, FORECASTS, strict=True)
-        )
-        say(console, f"Bounds {kind}, of {len(part)} forecasts within a factor of 2 and of 3: {', '.join(said)}.")
-    say(console, f"The public sample has {sample} rows. NOT PRIVATE: seeded noise.")
+        for of, what in (("root", "root mean square"), ("typical", "typical prediction")):
+            ways = (how for how in FORECASTS if not math.isnan(share(part, how, 2, of)))
+            said = (
+                f"{how.replace('_', ' ')} {share(part, how, 2, of):.0%} and {share(part, how, 3, of):.0%}"
+                for how in ways
+            )
+            yield f"Bounds {kind}, {what}, of {len(part)} forecasts within a factor of 2 and of 3: {', '.join(said)}."
 
 
 def means(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import snugdp
-from snugdp.estimators.forecasts.advice import EPSILONS
 from snugdp.estimators.forecasts.forecast import forecast
+from snugdp.propose.forecast import EPSILONS
 
 
 def model(epsilon: float = 1) -> snugdp.LinearRegression:

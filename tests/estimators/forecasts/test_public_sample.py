@@ -51,21 +51,39 @@ def test_all_of_the_outlook_is_for_rows_like_these() -> None:
     assert sampled.asked in sampled.by_epsilon
 
 
+def test_few_rows_far_from_the_others_hardly_move_what_is_typical() -> None:
+    usual = drawn(100)
+    far = pl.concat([usual, pl.DataFrame({"a": [5.0, -5.0], "b": [20.0, 20.0], "y": [30.0, 10.0]})])
+    model = snugdp.LinearRegression(1, 1e-6, schema=SCHEMA)
+    plain, moved = (forecast(model, ROWS, sample=rows, factors=(), more=()).asked for rows in (usual, far))
+    assert plain.typical is not None
+    assert moved.typical is not None
+    assert moved.typical / plain.typical < 1.5 < moved.error / plain.error
+    assert plain.typical < plain.error
+
+
+def test_of_many_coefficients_few_fits_tell_the_noise() -> None:
+    public, found = snugdp.LinearRegression(1, 1e-6, x_norm=1, y_bound=1), snugdp.LinearRegression(1, 1e-6)
+    samples = [PublicSample.of((np.ones((30, width)), np.ones(30))) for width in (1, 10, 11, 100)]
+    assert [sample.fits(public) for sample in samples] == [6, 6, 4, 4]
+    assert {sample.fits(found) for sample in samples} == {6}  # which bounds are found differs from fit to fit
+
+
 def test_every_form_of_the_same_sample_says_the_same() -> None:
     table = drawn(60)
     X, y = table.drop("y"), table["y"]
     model = snugdp.LinearRegression(1, 1e-6, method="adassp", x_norm=6, y_bound=30)
     forms = [(X, y), (X.to_pandas(), y.to_pandas()), (X.to_numpy(), y.to_numpy()), (X.to_numpy().tolist(), y.to_list())]
-    errors = {PublicSample.of(form).error(model, 500, ErrorOf.PREDICTION) for form in forms}
+    errors = {PublicSample.of(form).errors(model, 500, ErrorOf.PREDICTION) for form in forms}
     assert len(errors) == 1
 
 
 def test_a_rehearsal_has_as_many_rows_as_the_fit() -> None:
     """Noise need not fall in proportion to the rows: ridges weigh less the more there are."""
     sample = PublicSample.of(drawn(50))
-    few, more = (sample.error(linear(), rows, ErrorOf.PREDICTION) for rows in (500, 5_000))
+    few, more = (sample.errors(linear(), rows, ErrorOf.PREDICTION)[0] for rows in (500, 5_000))
     repeated = pl.concat([drawn(50)] * 100)
-    assert PublicSample.of(repeated).error(linear(), 5_000, ErrorOf.PREDICTION) == pytest.approx(more)
+    assert PublicSample.of(repeated).errors(linear(), 5_000, ErrorOf.PREDICTION)[0] == pytest.approx(more)
     assert few > more
 
 
@@ -84,10 +102,11 @@ def test_where_rows_are_too_many_noise_falls_as_in_the_plan() -> None:
 def test_without_bounds_errors_are_in_deviations_of_the_target() -> None:
     table = drawn(300)
     model = snugdp.LinearRegression(4, 1e-6)
-    plain = PublicSample.of((table, "y")).error(model, 2000, ErrorOf.PREDICTION)
-    assert math.isclose(
-        PublicSample.of((table, "y")).error(model, 2000, ErrorOf.STANDARDISED), plain / table["y"].to_numpy().std()
+    plain, scaled = (
+        np.array(PublicSample.of((table, "y")).errors(model, 2000, kind))
+        for kind in (ErrorOf.PREDICTION, ErrorOf.STANDARDISED)
     )
+    assert scaled == pytest.approx(plain / table["y"].to_numpy().std())
 
 
 def test_advice_is_rehearsed_at_the_epsilon_that_it_names() -> None:
@@ -95,7 +114,8 @@ def test_advice_is_rehearsed_at_the_epsilon_that_it_names() -> None:
     advice = snugdp.advise(linear(), rows=ROWS, error=0.5, sample=sample)
     assert advice.epsilon is not None
     model = snugdp.LinearRegression(advice.epsilon, 1e-6, method="adassp", schema=SCHEMA)
-    assert math.isclose(advice.error, PublicSample.of(sample).error(model, ROWS, ErrorOf.PREDICTION))
+    seen_there = PublicSample.of(sample).errors(model, ROWS, ErrorOf.PREDICTION)
+    assert (advice.error, advice.typical) == pytest.approx(seen_there)
     assert advice.error <= 0.5
     assert [fit.error for fit in advice.plan.forecast.fits] == [advice.error]
     assert "public sample" in str(advice.plan)
@@ -105,7 +125,19 @@ def test_advice_is_rehearsed_at_the_epsilon_that_it_names() -> None:
 @pytest.mark.slow
 def test_fits_that_are_refused_have_no_error() -> None:
     model = snugdp.LinearRegression(0.01, 1e-9)  # bounds that 30 rows cannot show
-    assert PublicSample.of((drawn(30), "y")).error(model, 30, ErrorOf.STANDARDISED) == math.inf
+    assert PublicSample.of((drawn(30), "y")).errors(model, 30, ErrorOf.STANDARDISED) == (math.inf, math.inf)
+
+
+def test_what_all_classes_share_is_no_noise() -> None:
+    """Only differences of scores say something: the noise that is in all of them moves no prediction."""
+    table = drawn(60).with_columns(y=pl.Series([*"abc"] * 20))
+    schema = snugdp.Schema({**SCHEMA.columns, "y": snugdp.Category((*"abc",))}, target="y")
+    model, sample = snugdp.LogisticRegression(1, 1e-6, schema=schema), PublicSample.of(table)
+    answer = sample._answer(model, table, None, 0, ErrorOf.LINEAR)
+    assert answer is not None
+    assert answer.shape == (60, 3)
+    assert answer.sum(axis=1) == pytest.approx(0, abs=1e-9)
+    assert answer.std() > 0
 
 
 def test_what_is_no_sample_is_refused() -> None:
@@ -120,4 +152,4 @@ def test_what_is_no_sample_is_refused() -> None:
         forecast(snugdp.PCA(1, 1, 1e-6, x_norm=1), 100, n_features=2, sample=np.ones((50, 2)))
     persons = snugdp.Schema(SCHEMA.columns, target="y", person="who")
     with pytest.raises(ValueError, match="without persons"):
-        PublicSample.of(drawn(30)).error(snugdp.LinearRegression(1, 1e-6, schema=persons), 10, ErrorOf.PREDICTION)
+        PublicSample.of(drawn(30)).errors(snugdp.LinearRegression(1, 1e-6, schema=persons), 10, ErrorOf.PREDICTION)

@@ -83,4 +83,5 @@ def _as_json(told: Any) -> dict[str, Any]:
     from snugdp.report.plan_text import error_words
 
     numbers = {name: getattr(told, name) for name in ("epsilon", "error", "wanted", "rows", "rows_needed")}
+    numbers |= {} if told.typical is None else {"typical": told.typical}
     return {**numbers, "error_is": error_words(told.error_of, told.target), **models.plan_as_json(told.plan)}

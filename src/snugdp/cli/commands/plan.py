@@ -85,7 +85,8 @@ def _as_json(outlook: Outlook) -> dict[str, Any]:
 def _fit_as_json(fit: FitForecast) -> dict[str, Any]:
     """What is not bounded is null."""
     noise = {name: _finite(value) for name, value in fit.noise.items()}
-    return {"epsilon": fit.epsilon, "rows": fit.rows, "error": _finite(fit.error), "noise": noise}
+    typical = {} if fit.typical is None else {"typical": _finite(fit.typical)}
+    return {"epsilon": fit.epsilon, "rows": fit.rows, "error": _finite(fit.error), **typical, "noise": noise}
 
 
 def _finite(value: float) -> float | None:
@@ -95,8 +96,9 @@ def _finite(value: float) -> float | None:
 def _in_a_sentence(outlook: Outlook) -> str:
     from snugdp.report.plan_text import noise_adds
 
-    adds = noise_adds(outlook.asked.error, outlook.error_of, outlook.target)
-    return f"With {outlook.asked.rows:,} rows and epsilon {_budget(outlook.asked)}, {adds}. Nothing is spent yet."
+    asked = outlook.asked
+    adds = noise_adds(asked.error, outlook.error_of, outlook.target, asked.typical)
+    return f"With {asked.rows:,} rows and epsilon {_budget(asked)}, {adds}. Nothing is spent yet."
 
 
 def _shown(outlook: Outlook) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from snugdp.estimators.additive.base import AdditiveModel
+from snugdp.estimators.forecasts.usual import CURVED, CURVED_FOUND, EVEN, FOUND, Spread, Usual
 from snugdp.estimators.linear import LinearRegression
 from snugdp.estimators.logistic import LogisticRegression
+from snugdp.tables.schema.schema import Layout, Schema
 
 
 @dataclass(eq=False, repr=False)
@@ -69,6 +71,12 @@ class AdditiveRegressor(AdditiveModel, LinearRegression):
 
     inference: bool = field(default=False, init=False)
     target: str = field(default="robust", init=False)
+
+    def _usual(self, layout: Layout | None, spread: Spread | None = None) -> Usual:
+        """As on real tables, on which the default was tried: with all bounds in a schema, and otherwise."""
+        if super()._usual(layout, spread) is not FOUND:
+            return EVEN
+        return CURVED if isinstance(self.schema, Schema) and self.schema.complete else CURVED_FOUND
 
 
 @dataclass(eq=False, repr=False)

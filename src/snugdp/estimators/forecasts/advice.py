@@ -12,15 +12,13 @@ from typing import Any
 from sklearn.base import clone
 
 from snugdp.estimators.base import Forecaster
-from snugdp.estimators.forecasts.forecast import Outlook, forecaster, sample_ratio
+from snugdp.estimators.forecasts.forecast import Outlook, forecaster, rehearsed
 from snugdp.estimators.forecasts.public_sample import PublicSample
-from snugdp.estimators.forecasts.usual import SAMPLED, Spread
+from snugdp.estimators.forecasts.usual import SAMPLED, Spread, Usual
 from snugdp.numerics.rationals import Real, rational
-from snugdp.propose.forecast import ErrorOf, FitForecast, Note
+from snugdp.propose.forecast import EPSILONS, ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 
-_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-EPSILONS = (*(float(f"{step * size:g}") for size in (0.01, 0.1, 1.0) for step in _STEPS), 10.0)
 USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
 _MOST_DOUBLINGS = 24
 _GUESSED_LOOKS = 6
@@ -52,6 +50,9 @@ class Advice:
         The name of the target, where the error is in its units.
     like : Note or None
         Of what rows the forecasts are true; None: of rows that fill their bounds evenly.
+    typical : float or None
+        By how much noise moves a typical prediction, where that is known: half of them by less. The error is mostly
+        that of few rows far from the others.
     """
 
     epsilon: float | None
@@ -63,6 +64,7 @@ class Advice:
     error_of: ErrorOf
     target: str | None
     like: Note | None = None
+    typical: float | None = None
 
     def __str__(self) -> str:
         from importlib import import_module
@@ -143,7 +145,8 @@ def advise(
     plan = _with(model, told).plan(**options)
     if sample is not None or spread is not None:
         plan = Outlook(found.error_of, found.target, expected, (), like).of_plan(plan)
-    return Advice(chosen, expected.error, wanted, count, needed, plan, found.error_of, found.target, like)
+    error_of, target = found.error_of, found.target
+    return Advice(chosen, expected.error, wanted, count, needed, plan, error_of, target, like, expected.typical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,20 +165,19 @@ class _Looks:
         return forecaster(self.model, epsilon, self.n_features, self.spread)
 
     @cache  # noqa: B019
-    def _ratio(self, epsilon: float) -> float:
+    def _seen(self, sample: PublicSample, epsilon: float) -> Usual:
         """What a rehearsal at this epsilon says, over what public numbers do."""
-        if self.sample is None:
-            return 1.0
-        return sample_ratio(_with(self.model, epsilon), self.sample, self.at(epsilon), self.rows, epsilon)
+        return rehearsed(_with(self.model, epsilon), sample, self.at(epsilon), self.rows, epsilon)
 
-    def expected(self, epsilon: float, rows: int, rehearsed: float | None) -> FitForecast:
+    def expected(self, epsilon: float, rows: int, tried: float | None) -> FitForecast:
         """The forecast, as a rehearsal at another epsilon corrects it, if there was any."""
-        return self.at(epsilon).at(rows, epsilon).scaled(1.0 if rehearsed is None else self._ratio(rehearsed))
+        found = self.at(epsilon).at(rows, epsilon)
+        return found if self.sample is None or tried is None else self._seen(self.sample, tried).of(found)
 
-    def _error(self, epsilon: float, rows: int, rehearsed: float | None) -> float:
+    def _error(self, epsilon: float, rows: int, tried: float | None) -> float:
         """Of an epsilon that is too small for the method, or to find bounds, none is small enough."""
         try:
-            return self.expected(epsilon, rows, rehearsed).error if rows >= self.at(epsilon).least else math.inf
+            return self.expected(epsilon, rows, tried).error if rows >= self.at(epsilon).least else math.inf
         except (ValueError, OverflowError):
             return math.inf
 
@@ -184,19 +186,19 @@ class _Looks:
 
         With a sample, what public numbers say is rehearsed, and so is what follows from that, until it is enough.
         """
-        rehearsed, place = None, self._first(wanted, None)
+        tried, place = None, self._first(wanted, None)
         if self.sample is not None:
-            rehearsed = EPSILONS[min(place, len(EPSILONS) - 1)]
-            place = self._first(wanted, rehearsed)
+            tried = EPSILONS[min(place, len(EPSILONS) - 1)]
+            place = self._first(wanted, tried)
         while place < len(EPSILONS) and self._error(EPSILONS[place], self.rows, EPSILONS[place]) > wanted:
-            rehearsed = EPSILONS[place]
-            place = max(place + 1, self._first(wanted, rehearsed))
+            tried = EPSILONS[place]
+            place = max(place + 1, self._first(wanted, tried))
         if place < len(EPSILONS):
             return EPSILONS[place], None
-        return None, _rows_needed(lambda rows: self._error(USUAL, rows, rehearsed), self.rows, wanted)
+        return None, _rows_needed(lambda rows: self._error(USUAL, rows, tried), self.rows, wanted)
 
-    def _first(self, wanted: float, rehearsed: float | None) -> int:
-        return _first_that_reaches(lambda epsilon: self._error(epsilon, self.rows, rehearsed), wanted)
+    def _first(self, wanted: float, tried: float | None) -> int:
+        return _first_that_reaches(lambda epsilon: self._error(epsilon, self.rows, tried), wanted)
 
 
 def _with(model: Any, epsilon: float) -> Any:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from snugdp.core.guarantee import Budget
 from snugdp.estimators.base import Forecaster
 from snugdp.estimators.forecasts.public_sample import PublicSample
-from snugdp.estimators.forecasts.usual import SAMPLED, Spread, refuse
+from snugdp.estimators.forecasts.usual import SAMPLED, Spread, Usual, refuse
 from snugdp.numerics.rationals import Real
 from snugdp.propose.forecast import ROWS_LIKE, ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
@@ -50,10 +50,10 @@ class Outlook:
         fits = (replace(self.asked, epsilon=None),) if plan.forecast.fits else ()
         return replace(plan, forecast=replace(plan.forecast, fits=fits, notes=tuple(notes)))
 
-    def scaled(self, ratio: float) -> Outlook:
-        """The same with all errors and all noise times a public number."""
-        grid = tuple(tuple(fit.scaled(ratio) for fit in line) for line in self.grid)
-        return replace(self, asked=self.asked.scaled(ratio), grid=grid)
+    def corrected(self, seen: Usual) -> Outlook:
+        """The same as a rehearsal saw it."""
+        grid = tuple(tuple(seen.of(fit) for fit in line) for line in self.grid)
+        return replace(self, asked=seen.of(self.asked), grid=grid, like=seen.note)
 
 
 def forecast(
@@ -105,8 +105,7 @@ def forecast(
     outlook = replace(outlook, grid=tuple(lines))
     if sample is None:
         return outlook
-    ratio = sample_ratio(model, PublicSample.of(sample), asked, count, float(budget.epsilon))
-    return replace(outlook.scaled(ratio), like=SAMPLED)
+    return outlook.corrected(rehearsed(model, PublicSample.of(sample), asked, count, float(budget.epsilon)))
 
 
 def forecaster(model: Any, epsilon: Real, n_features: int | None, spread: Spread | None = None) -> Forecaster:
@@ -119,12 +118,13 @@ def forecaster(model: Any, epsilon: Real, n_features: int | None, spread: Spread
     return found
 
 
-def sample_ratio(model: Any, sample: PublicSample, look: Forecaster, rows: int, epsilon: float) -> float:
-    """What a rehearsal on public rows has for an error, over the forecast for as many rows from public numbers alone.
+def rehearsed(model: Any, sample: PublicSample, look: Forecaster, rows: int, epsilon: float) -> Usual:
+    """What a rehearsal on public rows has for errors, over the forecast for as many rows from public numbers alone.
 
     Where rows are too many to be rehearsed in a moment, both are for fewer.
     """
     if look.error_of not in (ErrorOf.PREDICTION, ErrorOf.STANDARDISED, ErrorOf.LINEAR):
         raise TypeError("a sample is for linear, additive, logistic and Poisson models and GLMs: leave out sample=")
     count = min(rows, sample.most)
-    return sample.error(model, count, look.error_of) / look.at(count, epsilon).error
+    (error, typical), expected = sample.errors(model, count, look.error_of), look.at(count, epsilon).error
+    return Usual(error / expected, SAMPLED, typical / expected)

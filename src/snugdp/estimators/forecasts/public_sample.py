@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -20,7 +20,10 @@ from snugdp.estimators.inputs import eager
 from snugdp.noise import Simulation
 from snugdp.propose.forecast import ErrorOf
 
-FITS = 6  # that are compared: the deviation among them is known to about 30 %
+Floats: TypeAlias = NDArray[np.float64]
+
+_WIDE = 10  # columns: with as many coefficients, few fits tell how large their noise is
+_FITS, _FITS_OF_WIDE = 6, 4  # that are compared
 MAX_CELLS = 100_000  # of a rehearsal: with more rows noise is expected to fall as it does in the plan
 _LEAST_ROWS = 2_000  # of a wide table
 _MIN_ROWS = 20
@@ -58,8 +61,16 @@ class PublicSample:
         """So many rows are rehearsed at most, for time."""
         return max(MAX_CELLS // _width_of(self.X), _LEAST_ROWS)
 
-    def error(self, model: Any, rows: int, error_of: ErrorOf) -> float:
-        """The root mean square of what noise adds to a prediction, in a fit of so many rows, which are these repeated.
+    def fits(self, model: Any) -> int:
+        """So many rehearsals are compared: what noise adds is then known to about 20 %.
+
+        Which bounds are found differs from fit to fit, so there it takes more of them, however many columns there are.
+        """
+        return _FITS_OF_WIDE if _width_of(self.X) > _WIDE and not model._is_open else _FITS
+
+    def errors(self, model: Any, rows: int, error_of: ErrorOf) -> tuple[float, float]:
+        """What noise adds to predictions, in a fit of so many rows, which are these repeated: its root mean square, and
+        the deviation that half of the predictions stay below.
 
         Noise need not fall in proportion to the rows: a ridge weighs less the more there are, and so do bounds that
         are found. So a rehearsal has as many rows as the fit. Without bounds of the target its unit is the standard
@@ -70,20 +81,27 @@ class PublicSample:
             raise ValueError("a sample is read row by row, without persons: leave out sample=, or person=")
         chosen = np.arange(rows) % self.rows
         X, y = _taken(self.X, chosen), self.y if isinstance(self.y, str) else _taken(self.y, chosen)
-        answers = [answer for seed in range(FITS) if (answer := self._answer(model, X, y, seed, error_of)) is not None]
-        if len(answers) < 2:
-            return math.inf
+        answers = [
+            answer
+            for seed in range(self.fits(model))
+            if (answer := self._answer(model, X, y, seed, error_of)) is not None
+        ]
+        alike = _alike(answers)
         unit = self._target_deviation(model) if error_of is ErrorOf.STANDARDISED else 1.0
-        noise = math.sqrt(float(np.mean(np.var(answers, axis=0, ddof=1))))
-        return noise / unit if unit > 0 else math.inf
+        if len(alike) < 2 or unit <= 0:
+            return math.inf, math.inf
+        squares = np.var(alike, axis=0, ddof=1)
+        return math.sqrt(float(np.mean(squares))) / unit, math.sqrt(float(np.median(squares))) / unit
 
-    def _answer(self, model: Any, X: Any, y: Any, seed: int, error_of: ErrorOf) -> NDArray[np.float64] | None:
+    def _answer(self, model: Any, X: Any, y: Any, seed: int, error_of: ErrorOf) -> Floats | None:
         """What a rehearsal with this seed predicts for the sample."""
         rehearsed = clone(model).set_params(ledger=None, noise=Simulation(seed), random_state=None).fit(X, y)
         if not rehearsed.released_:
             return None
-        found = rehearsed._linear(self.X) if error_of is ErrorOf.LINEAR else rehearsed.predict(self.X)
-        return np.asarray(found, dtype=np.float64)
+        if error_of is not ErrorOf.LINEAR:
+            return np.asarray(rehearsed.predict(self.X), dtype=np.float64)
+        found: Floats = rehearsed._linear(self.X)
+        return found if found.ndim == 1 else found - found.mean(axis=1, keepdims=True)  # what all classes share is void
 
     def _target_deviation(self, model: Any) -> float:
         target = self.y
@@ -93,6 +111,16 @@ class PublicSample:
                 raise ValueError(_FORMS)
             target = frame[name].to_numpy()
         return float(np.nanstd(np.asarray(target, dtype=np.float64)))
+
+
+def _alike(answers: Sequence[Floats]) -> list[Floats]:
+    """Those of the commonest shape: fits need not find as many classes, and then they cannot be compared.
+
+    >>> len(_alike([np.zeros(3), np.zeros((3, 2)), np.zeros((3, 2))]))
+    2
+    """
+    shapes = [answer.shape for answer in answers]
+    return [answer for answer in answers if answer.shape == max(shapes, key=shapes.count)]
 
 
 def _rows_of(X: Any) -> int:

@@ -281,14 +281,18 @@ class OpenFit:
 
     @property
     def _error_of(self) -> ErrorOf:
+        """In units of the target where these are known: its bounds are public, or were found before."""
         error: ErrorOf = self.model._error_of
-        return ErrorOf.STANDARDISED if error is ErrorOf.PREDICTION and self.known is None else error
+        looks = self.known is None and self.declared.columns[str(self.declared.target)].is_open
+        return ErrorOf.STANDARDISED if error is ErrorOf.PREDICTION and looks else error
 
     def forecaster(self, usual: Usual) -> Forecaster:
         """What to expect at other epsilons and numbers of rows."""
         least = 0 if self._preparation is None else self._preparation.enough_rows
         shown = self.response.shown(self.layout)
-        return forecaster_of(self.method, shown, self._error_of, None, usual=usual, least=least)
+        own = self.model.schema is not None and self._error_of is ErrorOf.PREDICTION
+        target = self.declared.target if own else None
+        return forecaster_of(self.method, shown, self._error_of, target, usual=usual, least=least)
 
     def public(self) -> dict[str, Any]:
         """Public parameters that may be given in several forms, in one of them."""
