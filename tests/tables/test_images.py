@@ -153,6 +153,26 @@ def test_rows_beyond_memory_are_not_filed_where_one_pass_may_be_enough(
     assert len(read) == readings
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_table_that_changes_before_it_is_read_again_is_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: bool
+) -> None:
+    """It was charged, and nothing is raised: that the first pass was not enough is private."""
+    path, kept = tmp_path / "people.parquet", Rows.images
+    people(20_000).write_parquet(path)
+    monkeypatch.setattr(rows, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(WhitenedLine, "enough_rows", 1)
+
+    def once_more(table: Rows) -> Images | None:
+        if changed:
+            people(10_000).write_parquet(path)
+        return kept(table)
+
+    monkeypatch.setattr(Rows, "images", once_more)
+    model = LinearRegression(schema=SCHEMA).fit(path)
+    assert model.released_ != changed
+
+
 @pytest.mark.parametrize("number", [2_000, 20_000])
 def test_without_a_file_all_rows_are_kept_or_none(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(rows, "MAX_BYTES", 100_000)  # 6,250 rows of three entries and a target

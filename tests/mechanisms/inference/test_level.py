@@ -102,6 +102,14 @@ def test_few_rows_raise_nothing_and_a_line_with_intervals_never_asks() -> None:
     assert "level" not in [step.id for step in with_intervals.plan().steps]
 
 
+def test_a_line_is_raised_in_the_directions_that_are_identified() -> None:
+    """Those are fewer than entries, and the sum of residuals is one over rows of so many."""
+    frame = table(7, 2000, skew=1.0).with_columns(b=pl.col("a"))
+    fit = fitted(frame, 1, basis=((1.0, 0.0), (0.0, 0.0), (0.0, 1.0)))
+    assert "raised" in fit.released
+    assert abs(fit.theta[1]) < 1e-9
+
+
 def test_without_an_intercept_nothing_is_raised() -> None:
     schema = Schema(SCHEMA.columns, target="y", intercept=False)
     method = WhitenedLine(Design.of(schema), Budget(1, 1e-6), intervals=False)

@@ -15,6 +15,10 @@ from snugdp.mechanisms.linear.weighing import LineParts, Weighing
 from snugdp.mechanisms.objective.adaptive import Adaptive
 from snugdp.noise import Noise
 from snugdp.secrecy.secret import Secret
+from snugdp.tables.layouts.whitened import WhitenedRows
+from snugdp.tables.losses.losses import Huber
+from snugdp.tables.passes.derivatives.glm import FixedGradient
+from snugdp.tables.rowmap import RowMap
 from snugdp.tables.rows import Rows
 
 SCHEMA = Schema({"a": Number(-1, 1), "b": Number(-1, 1), "y": Number(-8, 8)}, target="y", intercept=False)
@@ -44,6 +48,32 @@ def test_a_long_row_is_shortened_with_its_target() -> None:
     right, _ = drawn([1.0, 0.5])
     found, _ = drawn([0.8 * right[0], 1.2 * right[1]], size=0.02)
     assert found == pytest.approx(right, rel=0.05)
+
+
+def test_one_row_moves_both_sums_by_no_more_than_the_noise_is_made_for() -> None:
+    """For any line, size and row: those of line 2, and the sums of lines 3 and 4."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        cells = rng.normal(size=(rng.integers(1, 6), 3)) * 10.0 ** rng.integers(-6, 6, 3)
+        cells[rng.random(cells.shape) < 0.2] = rng.choice([np.nan, np.inf, -np.inf, -0.0, 1e308])
+        frame = pl.DataFrame(cells, schema=["a", "b", "y"])
+        unit = float(10.0 ** rng.uniform(-5, 0))
+        matrix, _ = ENTRIES.directions(rng.normal(size=2) * 10.0 ** rng.integers(-6, 12), unit)
+        turned = [
+            WhitenedRows(Rows(part, SCHEMA), tuple(map(tuple, matrix.tolist())), "shorten")
+            for part in (frame, frame[:-1])
+        ]
+        work = FixedGradient(turned[0].schema, rng.normal(size=2).tolist(), Huber(Fraction(max(2 * unit, 1e-5))))
+        moved = [
+            np.array(one, dtype=object) - np.array(other, dtype=object)
+            for one, other in (
+                [table.moments().gram() for table in turned],
+                [table.state(work).cross() for table in turned],
+            )
+        ]
+        limits = Design(RowMap(2, 1, DESIGN.y_bound)).row_map.limits.sensitivity("add_remove")
+        assert (moved[0] ** 2).sum() <= limits.gram_squared
+        assert (moved[1] ** 2).sum() <= work.limits.sensitivity("add_remove").cross_squared
 
 
 def test_without_bends_nothing_is_weighed() -> None:

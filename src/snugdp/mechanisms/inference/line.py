@@ -238,8 +238,9 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         """How far the released line lies too low, by the residuals of whitened rows."""
         number, error = self._counted(gram)
         count = max(number, _MIN_COUNT * error)
-        clip = Fraction(min(_CLIP * size, 2.0)) * level.design.y_bound
-        return level.draw(rows, noise.at("level"), point, clip, count)
+        turned = replace(level, design=whitened_design(self._whitening.directions))
+        clip = Fraction(min(_CLIP * size, 2.0)) * turned.design.y_bound
+        return turned.draw(rows, noise.at("level"), point, clip, count)
 
     def _counted(self, gram: Cells) -> tuple[float, float]:
         """About how many rows there are, by the square of the constant, which is 2**bits; and the deviation of that."""
