@@ -163,6 +163,7 @@ def test_a_selection_needs_bounds() -> None:
         (("linear",), "give --target"),
         (("linear", "--target", "amount", "--classes", "a,b"), "logistic, additive and sparse"),
         (("linear", "--target", "amount", "--y-max", "3"), "for poisson"),
+        (("linear", "--target", "amount", "--effects", "line"), "for additive"),
         (("sparse", "--target", "city", "--classes", "Oslo,Rome"), "no and yes"),
         (("linear", "--target", "nobody"), 'no column "nobody"'),
     ],

@@ -259,6 +259,10 @@ NOTES = {
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
     'in a linear model, target="mean" estimates the mean, with more noise',
+    "robust-slopes": "a robust line: large residuals count less than in least squares. Its intercept then follows the "
+    "mean of the clipped residuals, as far as that is not noise, so predictions are nearer to the mean of the target "
+    "on average; if the target is skewed, slopes are still those of its typical values. In a linear model, "
+    'target="mean" estimates the conditional mean, with more noise',
     "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
     "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean. It "
     "never does where columns add up to others, as the levels of a category do if every row is in one",
@@ -465,6 +469,8 @@ def noise_adds(error: float, error_of: ErrorOf, target: str | None = None, typic
         return (
             f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
         )
+    if not math.isfinite(error):
+        return f"there is no telling what privacy noise adds to {_ERRORS[error_of]}"
     units = f", in units of {target}" if target else ""
     whose = "its value for a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
     moved = "" if typical is None else f"; {whose} moves by about {typical:.3g}"
