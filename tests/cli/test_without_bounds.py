@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import snugdp
+from snugdp import Number, Schema
+from snugdp.cli.models import Model, ModelOptions, NumberEffects
 from snugdp.mechanisms.bounds.looks.grid import CellSets
 from tests.cli.people import run
 from tests.effort import often, repeated, sampled
@@ -149,6 +151,13 @@ def test_a_target_that_is_not_found_says_what_to_do(monkeypatch: pytest.MonkeyPa
     said = run("fit", "linear", "few.parquet", "--target", "amount", *FIT, code=3)
     assert "the target was not found" in said.stderr
     assert "Declare the bounds or the classes of the target in a schema" in said.stderr
+
+
+@pytest.mark.parametrize("effects", [None, *NumberEffects])
+def test_effects_of_additive_models_are_declared(effects: NumberEffects | None) -> None:
+    schema = Schema({"age": Number(0, 100), "income": Number(0, 1000)}, target="income")
+    asked = ModelOptions(epsilon=1.0, effects=effects).estimator(Model.ADDITIVE, schema, None)
+    assert asked.effects == (effects or "auto")
 
 
 def test_a_selection_needs_bounds() -> None:

@@ -44,7 +44,7 @@ class Gaps(StrEnum):
     INDICATOR = "indicator"
 
 
-class Effects(StrEnum):
+class NumberEffects(StrEnum):
     """What the effects of numbers are, in an additive model."""
 
     AUTO = "auto"
@@ -106,7 +106,7 @@ class ModelOptions(PersonOptions):
         str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
     ] = None
     effects: Annotated[
-        Effects | None,
+        NumberEffects | None,
         typer.Option(
             help="additive: what the effects of numbers are: lines, curves, or lines with bends on them. By default "
             "auto, which is both, but lines where rows are few."
@@ -148,7 +148,7 @@ class ModelOptions(PersonOptions):
             columns = len(schema.features) - schema.intercept if schema.complete else len(schema.columns) - 1
             return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
         if model is Model.ADDITIVE:  # numbers and labels
-            return known[_is_label(schema)].load()(**given, effects=(self.effects or Effects.AUTO).value)
+            return known[_is_label(schema)].load()(**given, effects=(self.effects or NumberEffects.AUTO).value)
         if self.mean:
             given["target"] = "mean"
         return known[0].load()(**given, inference=self.inference)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MUCH = 4  # the epsilon above which a promise is weak
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
+_LONG = 10_000  # whole numbers from here on have commas
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
 _UNITS = {
     "": "",
@@ -528,8 +529,10 @@ def _noted(code: str, name: str, value: Amount) -> str:
 
 
 def _number(value: Amount, how: str = ".4g") -> str:
-    if isinstance(value, str | int):
-        return str(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}" if value >= _LONG else str(value)
     if isinstance(value, Fraction):
         return printed_up(value)
     return format(value, how)
