@@ -261,9 +261,9 @@ NOTES = {
     "predictions are nearer to its typical values than to its mean; "
     'in a linear model, target="mean" estimates the mean, with more noise',
     "robust-slopes": "a robust line: large residuals count less than in least squares. Its intercept then follows the "
-    "mean of the clipped residuals, as far as that is not noise, so predictions are nearer to the mean of the target "
-    "on average; if the target is skewed, slopes are still those of its typical values. In a linear model, "
-    'target="mean" estimates the conditional mean, with more noise',
+    "mean of the clipped residuals, as far as that is not noise. If the target has a long tail, predictions are still "
+    "on one side of its mean, and slopes are those of its typical values; in a linear model, "
+    'target="mean" estimates the mean, with more noise',
     "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
     "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean. It "
     "never does where columns add up to others, as the levels of a category do if every row is in one",
