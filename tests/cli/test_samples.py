@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.cli import people
@@ -37,6 +38,13 @@ def test_a_table_is_no_sample_of_itself(folder: Path) -> None:
 def test_a_sample_without_columns_says_what_is_missing() -> None:
     asked = ("linear", "--columns", 3, "--rows", 1000, "--epsilon", 1, "--sample", "public.csv")
     assert "needs the table or the schema" in run("advise", *asked, code=1).stderr
+
+
+def test_what_rehearsals_do_not_tell_is_null(folder: Path) -> None:
+    people.table(40).with_columns(income=pl.lit(1.0)).write_csv(folder / "alike.csv")
+    asked = ("linear", "public.csv", "--target", "income", "--epsilon", 1, "--rows", 1000, "--sample", "alike.csv")
+    told = json.loads(run("advise", *asked, "--json").stdout)
+    assert (told["error"], told["typical"]) == (None, None)
 
 
 def test_the_spread_of_columns_moves_both_commands_alike() -> None:

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import snugdp
+from snugdp import Number, Schema
+from snugdp.cli.models import Model, ModelOptions, NumberEffects
 from snugdp.mechanisms.bounds.looks.grid import CellSets
 from tests.cli.people import run
 from tests.effort import often, repeated, sampled
@@ -151,6 +153,13 @@ def test_a_target_that_is_not_found_says_what_to_do(monkeypatch: pytest.MonkeyPa
     assert "Declare the bounds or the classes of the target in a schema" in said.stderr
 
 
+@pytest.mark.parametrize("effects", [None, *NumberEffects])
+def test_effects_of_additive_models_are_declared(effects: NumberEffects | None) -> None:
+    schema = Schema({"age": Number(0, 100), "income": Number(0, 1000)}, target="income")
+    asked = ModelOptions(epsilon=1.0, effects=effects).estimator(Model.ADDITIVE, schema, None)
+    assert asked.effects == (effects or "auto")
+
+
 def test_a_selection_needs_bounds() -> None:
     run("schema", "init", "orders.parquet", "--target", "amount", "-o", "o.toml")
     said = run("select", "linear", "orders.parquet", "o.toml", "--validation", "orders.csv", "--epsilon", 1, code=1)
@@ -163,6 +172,7 @@ def test_a_selection_needs_bounds() -> None:
         (("linear",), "give --target"),
         (("linear", "--target", "amount", "--classes", "a,b"), "logistic, additive and sparse"),
         (("linear", "--target", "amount", "--y-max", "3"), "for poisson"),
+        (("linear", "--target", "amount", "--effects", "line"), "for additive"),
         (("sparse", "--target", "city", "--classes", "Oslo,Rome"), "no and yes"),
         (("linear", "--target", "nobody"), 'no column "nobody"'),
     ],

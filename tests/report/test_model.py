@@ -127,6 +127,16 @@ def test_a_line_that_ended_in_least_squares_says_so() -> None:
     assert "what a fit estimates" not in text
 
 
+@pytest.mark.parametrize(("effects", "straight"), [("line", True), ("both", False)])
+def test_what_is_said_of_curves_is_true_of_them(effects: str, straight: bool) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-1, 1, (2000, 2))
+    model: Any = snugdp.AdditiveRegressor(4, 1e-6, effects=effects, noise=snugdp.Simulation(1))
+    text = Page(render(model.fit(X, X[:, 0] + rng.uniform(-0.1, 0.1, 2000)))).text
+    assert ("Effects are straight lines" in text) == straight
+    assert ("Broken lines are a band" in text) != straight
+
+
 def _contrast(one: str, other: str) -> float:
     """As WCAG 2 defines it, of two colours such as #1d2326."""
 

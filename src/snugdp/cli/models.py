@@ -44,6 +44,15 @@ class Gaps(StrEnum):
     INDICATOR = "indicator"
 
 
+class NumberEffects(StrEnum):
+    """What the effects of numbers are, in an additive model."""
+
+    AUTO = "auto"
+    LINE = "line"
+    CURVE = "curve"
+    BOTH = "both"
+
+
 class TableSchema(NamedTuple):
     """What is public about the columns of a table, and why the others are left out."""
 
@@ -96,6 +105,13 @@ class ModelOptions(PersonOptions):
     components: Annotated[
         str | None, typer.Option(help="pca: how many components, a share of the variance such as 0.9, or auto.")
     ] = None
+    effects: Annotated[
+        NumberEffects | None,
+        typer.Option(
+            help="additive: what the effects of numbers are: lines, curves, or lines with bends on them. By default "
+            "auto, which is both, but lines where rows are few."
+        ),
+    ] = None
     inference: Annotated[
         bool,
         typer.Option(
@@ -132,7 +148,7 @@ class ModelOptions(PersonOptions):
             columns = len(schema.features) - schema.intercept if schema.complete else len(schema.columns) - 1
             return known[_is_truth(schema)].load()(self.features or min(10, columns), **given)
         if model is Model.ADDITIVE:  # numbers and labels
-            return known[_is_label(schema)].load()(**given)
+            return known[_is_label(schema)].load()(**given, effects=(self.effects or NumberEffects.AUTO).value)
         if self.mean:
             given["target"] = "mean"
         return known[0].load()(**given, inference=self.inference)
@@ -170,6 +186,8 @@ class ModelOptions(PersonOptions):
             raise ValueError("--features is for sparse models: leave it out")
         if self.components is not None and model is not Model.PCA:
             raise ValueError("--components is for pca: leave it out")
+        if self.effects is not None and model is not Model.ADDITIVE:
+            raise ValueError("--effects is for additive models: leave it out")
         if self.inference and model not in (Model.LINEAR, Model.LOGISTIC, Model.POISSON):
             raise ValueError("--inference is for linear, logistic and poisson models: leave it out")
         if self.mean and model is not Model.LINEAR:
@@ -305,6 +323,11 @@ def as_amounts(left: Remaining | None) -> dict[str, Any] | None:
     if left is None:
         return None
     return {"mu": left.mu, "epsilon": left.epsilon, "delta": left.delta, "exact": left.as_dict()}
+
+
+def finite(value: float) -> float | None:
+    """For JSON, which has no word for what is not bounded but null."""
+    return value if math.isfinite(value) else None
 
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:

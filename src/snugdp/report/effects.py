@@ -10,12 +10,20 @@ from snugdp.estimators.additive.curves import EffectCurve, Floats
 from snugdp.report.drawing import SMALL, Axes, Axis, linear
 from snugdp.report.words import number
 
-NOTE = (
-    "How the answer changes with each number, all else being equal; only differences along a curve say something. "
-    "Curves are shrunk towards straight lines as far as their bends look like noise. Broken lines are a band for "
-    "privacy noise and chance: at each place the true effect lies in it with a probability of about 95 %."
+_NOTE = "How the answer changes with each number, all else being equal; only differences along a curve say something."
+_STRAIGHT = "Effects are straight lines: that was asked for, or rows are few for so many columns and so small a budget."
+_BAND = (
+    "Broken lines are a band for privacy noise and chance: at each place the true effect lies in it with a probability "
+    "of about 95 %."
 )
 _TICKS = 3
+
+
+def note_on(curves: Mapping[str, EffectCurve]) -> str:
+    """What is below drawings of these."""
+    straight = all(len(curve.knots) == 2 for curve in curves.values())
+    banded = any(curve.deviations is not None for curve in curves.values())
+    return " ".join([_NOTE, *[_STRAIGHT] * straight, *[_BAND] * banded])
 
 
 def plots_of(curves: Mapping[str, EffectCurve], most: int) -> tuple[Markup, ...]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MUCH = 4  # the epsilon above which a promise is weak
 MAX_NAMED = 6  # coefficients whose noise is listed one by one
+_LONG = 10_000  # whole numbers from here on have commas
 _LAWS = {"gaussian": "Gaussian", "gumbel": "Gumbel", "laplace": "Laplace", "optimal": "the optimal"}
 _UNITS = {
     "": "",
@@ -259,6 +260,10 @@ NOTES = {
     "robust-line": "a robust line: large residuals count less than in least squares. If the target is skewed, "
     "predictions are nearer to its typical values than to its mean; "
     'in a linear model, target="mean" estimates the mean, with more noise',
+    "robust-slopes": "a robust line: large residuals count less than in least squares. Its intercept then follows the "
+    "mean of the clipped residuals, as far as that is not noise. If the target has a long tail, predictions are still "
+    "on one side of its mean, and slopes are those of its typical values; in a linear model, "
+    'target="mean" estimates the mean, with more noise',
     "least-squares-with-many-rows": "with about {rows} rows and more, spread evenly over all columns, noise does not "
     "matter: then it ends in least squares instead, from X'X and X'y with noise, which is the conditional mean. It "
     "never does where columns add up to others, as the levels of a category do if every row is in one",
@@ -465,6 +470,8 @@ def noise_adds(error: float, error_of: ErrorOf, target: str | None = None, typic
         return (
             f"a component stands out from noise if it has more than {error:.3g} of the variance (rows of full length)"
         )
+    if not math.isfinite(error):
+        return f"there is no telling what privacy noise adds to {_ERRORS[error_of]}"
     units = f", in units of {target}" if target else ""
     whose = "its value for a typical row" if error_of is ErrorOf.LINEAR else "a typical prediction"
     moved = "" if typical is None else f"; {whose} moves by about {typical:.3g}"
@@ -522,8 +529,10 @@ def _noted(code: str, name: str, value: Amount) -> str:
 
 
 def _number(value: Amount, how: str = ".4g") -> str:
-    if isinstance(value, str | int):
-        return str(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}" if value >= _LONG else str(value)
     if isinstance(value, Fraction):
         return printed_up(value)
     return format(value, how)

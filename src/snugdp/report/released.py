@@ -80,8 +80,9 @@ def _curves(model: Any) -> tuple[ReportTable, ...]:
     """Those of an additive model of numbers or of two classes."""
     if not hasattr(model, "curves") or len(getattr(model, "classes_", ())) > 2:
         return ()
-    drawn = effects.plots_of(model.curves(), MAX_ITEMS)
-    return (ReportTable("Curves", (), effects.NOTE, plots=drawn),) if drawn else ()
+    curves = model.curves()
+    drawn = effects.plots_of(curves, MAX_ITEMS)
+    return (ReportTable("Curves", (), effects.note_on(curves), plots=drawn),) if drawn else ()
 
 
 def _estimates(model: Any) -> ReportTable:

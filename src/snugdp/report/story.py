@@ -33,6 +33,7 @@ _MONTHS = (
 )  # fmt: skip
 _DELTA = Fraction(1, 10**6)  # where a Gaussian cost without a budget is told
 _MANY_ROWS = "least-squares-with-many-rows"  # the note of a plan that may end so
+_ROBUST = ("robust-line", "robust-slopes")  # notes that are true of a robust line alone
 _HIDDEN = ("epsilon", "delta", "neighbours", "random_state", "schema", "proxy")
 
 
@@ -242,7 +243,7 @@ def _ended_in_least_squares(model: Any) -> bool:
 def _as_it_ended(forecast: Forecast) -> Forecast:
     """Without what is true of a robust line alone."""
     told = {_MANY_ROWS: Note("ended-in-least-squares")}
-    notes = [told.get(note.code, note) for note in forecast.notes if note.code != "robust-line"]
+    notes = [told.get(note.code, note) for note in forecast.notes if note.code not in _ROBUST]
     return replace(forecast, notes=tuple(notes))
 
 

@@ -32,7 +32,7 @@ EPSILONS = (0.5, 1.0, 4.0)
 BOUNDS = ("public", "none")
 DELTA = 1e-6
 FORECASTS = ("by_bounds", "by_spread", "by_sample")
-_MOST_COUNTED = 20
+_MOST_COUNTED = 20  # the bound on a made-up count
 
 Floats = NDArray[np.float64]
 

@@ -111,7 +111,7 @@ def test_what_effects_are_can_be_declared() -> None:
     ages = lines.curves()["age"]
     assert len(ages.knots) == 2
     assert ages.slopes[0] == ages.slopes[1] == pytest.approx(lines.coef_[0])
-    with pytest.raises(ValueError, match="it is a line"):
+    with pytest.raises(ValueError, match="effects are lines"):
         ages.band()
     steps = np.diff(lines.predict(pl.DataFrame({"age": [1.0, 4.0, 6.0], "city": ["Oslo"] * 3})))
     assert steps == pytest.approx(np.diff(ages.at([1.0, 4.0, 6.0])))

@@ -1,7 +1,9 @@
 """Advice: the epsilon that it names is enough by the plan's own forecast, and the next smaller one is not."""
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import snugdp
@@ -40,6 +42,20 @@ def test_where_no_epsilon_is_enough_rows_are() -> None:
     assert advice.rows_needed is not None
     assert error_at(1.0, advice.rows_needed) <= 0.01 < error_at(1.0, advice.rows_needed // 2)
     assert f"{advice.rows_needed:,} rows" in str(advice)
+
+
+@pytest.mark.parametrize("error", [1e-300, 1e300])
+def test_errors_of_any_size_are_answered(error: float) -> None:
+    advice = snugdp.advise(model(), rows=1000, n_features=4, error=error)
+    assert advice.epsilon == (EPSILONS[0] if error > 1 else None)
+
+
+def test_an_error_that_rehearsals_do_not_tell_is_not_a_number() -> None:
+    X, alone = np.arange(60.0).reshape(20, 3), np.ones(20)
+    advice = snugdp.advise(snugdp.LinearRegression(1, 1e-6), rows=100, n_features=3, sample=(X, alone))
+    assert advice.error == math.inf
+    assert "there is no telling what privacy noise adds" in str(advice)
+    assert " inf" not in str(advice)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("nan")])

@@ -82,6 +82,7 @@ def _asked(model: models.Model, schema: str | None, options: models.ModelOptions
 def _as_json(told: Any) -> dict[str, Any]:
     from snugdp.report.plan_text import error_words
 
-    numbers = {name: getattr(told, name) for name in ("epsilon", "error", "wanted", "rows", "rows_needed")}
-    numbers |= {} if told.typical is None else {"typical": told.typical}
+    numbers = {name: getattr(told, name) for name in ("epsilon", "wanted", "rows", "rows_needed")}
+    numbers |= {"error": models.finite(told.error)}
+    numbers |= {} if told.typical is None else {"typical": models.finite(told.typical)}
     return {**numbers, "error_is": error_words(told.error_of, told.target), **models.plan_as_json(told.plan)}

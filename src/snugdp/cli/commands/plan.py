@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -83,14 +82,9 @@ def _as_json(outlook: Outlook) -> dict[str, Any]:
 
 
 def _fit_as_json(fit: FitForecast) -> dict[str, Any]:
-    """What is not bounded is null."""
-    noise = {name: _finite(value) for name, value in fit.noise.items()}
-    typical = {} if fit.typical is None else {"typical": _finite(fit.typical)}
-    return {"epsilon": fit.epsilon, "rows": fit.rows, "error": _finite(fit.error), **typical, "noise": noise}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    noise = {name: models.finite(value) for name, value in fit.noise.items()}
+    typical = {} if fit.typical is None else {"typical": models.finite(fit.typical)}
+    return {"epsilon": fit.epsilon, "rows": fit.rows, "error": models.finite(fit.error), **typical, "noise": noise}
 
 
 def _in_a_sentence(outlook: Outlook) -> str:

@@ -99,7 +99,7 @@ class AdditiveModel(LinearModel):
         return read
 
     def _keep(self, outcome: Outcome[Any], plan: Plan, response: Response, *args: Any, **found: Any) -> Self:
-        """With bends shrunk as far as they look like noise."""
+        """With bends shrunk as far as they look like noise, if they were not weighed and curves were not asked for."""
         super()._keep(outcome, plan, response, *args, **found)
         self._spread: Mapping[str, Any] = {}
         if self.released_:

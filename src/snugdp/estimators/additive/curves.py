@@ -76,8 +76,8 @@ class EffectCurve:
         """
         if self.deviations is None:
             raise ValueError(
-                "the noise of this curve is not known: there is no band with more than two classes, nor where "
-                "rows were so few that it is a line"
+                "the noise of this curve is not known: there is no band with more than two classes, nor where effects "
+                "are lines, as they are if rows are few"
             )
         if not 0 < level < 1:
             raise ValueError("level must lie between 0 and 1, such as 0.95")

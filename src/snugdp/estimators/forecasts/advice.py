@@ -19,6 +19,7 @@ from snugdp.numerics.rationals import Real, rational
 from snugdp.propose.forecast import EPSILONS, ErrorOf, FitForecast, Note
 from snugdp.propose.plan import Plan, whole_rows
 
+_LOGARITHMS = tuple(math.log(epsilon) for epsilon in EPSILONS)
 USUAL = 1.0  # the epsilon for which rows are counted, where no epsilon is enough
 _MOST_DOUBLINGS = 24
 _GUESSED_LOOKS = 6
@@ -215,10 +216,10 @@ def _first_that_reaches(error_at: Callable[[float], float], wanted: float) -> in
     while high - low > 1:
         error = error_at(EPSILONS[place])
         low, high = (low, place) if error <= wanted else (place, high)
-        seen.append((math.log(EPSILONS[place]), math.log(error / wanted) if error > 0 else -math.inf))
+        seen.append((_LOGARITHMS[place], math.log(error / wanted) if error > 0 else -math.inf))
         guess = (low + high) // 2
         if math.isfinite(seen[-1][1]) and len(seen) <= _GUESSED_LOOKS:
-            guess = bisect.bisect_left(EPSILONS, math.exp(seen[-1][0] + seen[-1][1] / _power(seen)))
+            guess = bisect.bisect_left(_LOGARITHMS, seen[-1][0] + seen[-1][1] / _power(seen))
         place = min(max(guess, low + 1), high - 1)
     return high
 

@@ -168,6 +168,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
         first = () if place is None else place.steps()
         again = () if squares is None else (squares.step("squares", "target-squares"),)
         last = () if level is None else (level.step("level", "mean-residual"),)
+        line = Note("robust-line" if level is None else "robust-slopes")
         proved = THEOREMS[self.intervals]
         return Plan(
             proved.title,
@@ -182,7 +183,7 @@ class WhitenedLine(WhitenedMethod, KeepsRows):
                 *after,
             ),
             {"ridge": float(run.ridge), "m": float(run.m)},
-            Forecast(notes=(Note("robust-line"), needed)),
+            Forecast(notes=(line, needed)),
             self.budget,
         )
 

@@ -120,8 +120,8 @@ class LeastSquares:
         return math.ceil(d * max(math.sqrt(noise / _NEGLIGIBLE), noise / _UNSEEN))
 
     def note(self, size: float) -> Note:
-        """What a plan says of it."""
-        return Note("least-squares-with-many-rows", {"rows": self.least_rows(size)})
+        """What a plan says of it, to two digits."""
+        return Note("least-squares-with-many-rows", {"rows": int(float(f"{self.least_rows(size):.2g}"))})
 
     def forecast(self, rows: int, size: float) -> Accuracy:
         """For rows spread evenly, and targets of such a size, in bounds."""

@@ -231,7 +231,8 @@ class ClassStart:
         found = coefficients_of([last], rows, noise.at("release"), start)  # 5
         curvature = means.curvature(square * longest**2)
         moved = beyond_start(found, rule, ridge=float(last.ridge), sigma=float(last.sigma), curvature=curvature)
-        return moved, {**last.released, **about}
+        numbers = {name: value for name, value in last.released.items() if name != "noise_at_most"}  # of the run alone
+        return moved, {**numbers, **about}
 
 
 def _counts(noisy: Floats, rows: float, deviation: float) -> Floats:

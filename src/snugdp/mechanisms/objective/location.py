@@ -23,7 +23,7 @@ from snugdp.propose.plan import Step
 from snugdp.secrecy.secret import Secret
 from snugdp.tables.rows import Rows
 
-_PLACES = np.linspace(-1.0, 1.0, 65)
+_PLACES = np.linspace(-1.0, 1.0, 65)  # of normal targets, in bounds, that are tried
 _SPREADS = np.array([0.01, 0.03, 0.06, 0.1, 0.17, 0.28, 0.45])
 _STEPS = 4096  # the place is rounded to such a part of the bound
 _COUNTS = 24  # numbers of rows that are tried, and how far they lie from the noisy one
