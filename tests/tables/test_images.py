@@ -116,16 +116,11 @@ def test_a_linear_fit_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.parametrize("memory", [0, 10**9])
 def test_a_line_reads_its_file_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, memory: int) -> None:
     """All passes begin with the rows that the first one kept: those of other directions too."""
-    table, readings = people(20_000), list[object]()
+    table = people(20_000)
     table.write_parquet(tmp_path / "people.parquet")
     expected = _line(tmp_path / "people.parquet")
     monkeypatch.setattr(rows, "MAX_BYTES", memory)
-
-    def noted(source: Any, work: Any, **how: Any) -> Any:
-        readings.append(work)
-        return gather(source, work, **how)
-
-    monkeypatch.setattr(rows, "gather", noted)
+    readings = _noted(monkeypatch)
     assert _line(tmp_path / "people.parquet") == expected
     assert len(readings) == 1
     monkeypatch.setattr(Spill, "append", _no_space)
@@ -140,15 +135,10 @@ def test_rows_beyond_memory_are_not_filed_where_one_pass_may_be_enough(
 ) -> None:
     """They are read a second time if it was not; the fit is the same."""
     people(20_000).write_parquet(tmp_path / "people.parquet")
-    expected, read = _line(tmp_path / "people.parquet"), list[object]()
+    expected = _line(tmp_path / "people.parquet")
     monkeypatch.setattr(rows, "MAX_BYTES", 100_000)
     monkeypatch.setattr(WhitenedLine, "enough_rows", enough)
-
-    def noted(source: Any, work: Any, **how: Any) -> Any:
-        read.append(work)
-        return gather(source, work, **how)
-
-    monkeypatch.setattr(rows, "gather", noted)
+    read = _noted(monkeypatch)
     assert _line(tmp_path / "people.parquet") == expected
     assert len(read) == readings
 
@@ -201,6 +191,18 @@ def _files(table: Rows) -> set[tuple[int, int]]:
     assert kept is not None
     spills = [block.spill for block in kept.blocks if isinstance(block, FiledBlock)]
     return {(spill._file.fileno(), os.fstat(spill._file.fileno()).st_size) for spill in spills}
+
+
+def _noted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is read from now on: one pass after the other."""
+    readings = list[object]()
+
+    def noted(source: Any, work: Any, **how: Any) -> Any:
+        readings.append(work)
+        return gather(source, work, **how)
+
+    monkeypatch.setattr(rows, "gather", noted)
+    return readings
 
 
 def _line(table: object) -> list[float]:
